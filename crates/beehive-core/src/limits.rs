@@ -180,6 +180,9 @@ pub const MESSAGES_PER_TURN_MAX: usize = 8_192;
 /// are treated as a cycle.
 pub const STEPS_AT_ONE_MOMENT_MAX: usize = 1_000_000;
 
+/// For tests: longest virtual time for which a simulated cluster waits for a future.
+pub const CLUSTER_WAIT_MAX: Duration = Duration::from_secs(600);
+
 /// Number of senders whose traffic a bee counts separately. All other senders are counted together.
 pub const PEERS_PER_BEE_MAX: usize = 16;
 

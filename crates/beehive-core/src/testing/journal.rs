@@ -1,9 +1,11 @@
 //! A journal for tests that exercises everything a real journal is allowed to do: it commits late and in batches,
 //! and refuses entries at random.
 
+use crate::cell::HiveId;
 use crate::hive::consensus::journal::{Entry, EntryNumber, Journal, JournalEvents};
+use crate::hive::consensus::registry::ColonyId;
 use crate::seams::Platform;
-use crate::testing::VirtualPlatform;
+use crate::testing::cluster::trace::{Brief, Kind, Log};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,9 +29,30 @@ struct State {
     block: (u64, bool),
     /// Number of further rounds in which the journal refuses every entry.
     deposed: u64,
+    told: Option<Told>,
+}
+
+/// The trace of a cluster, and what its journal is.
+pub(crate) struct Told {
+    pub(crate) log: Arc<Log>,
+    pub(crate) hive: HiveId,
+    pub(crate) colony: ColonyId,
 }
 
 impl State {
+    fn tell(&self, kind: Kind, what: impl std::fmt::Display) {
+        if let Some(Told { log, hive, colony }) = &self.told {
+            log.add(kind, Some(*hive), None, format_args!("{colony}: {what}"))
+        }
+    }
+
+    /// Tells that all entries up to the last one are committed, if `before` was the last one before.
+    fn tell_committed(&self, before: EntryNumber) {
+        if self.last != before {
+            self.tell(Kind::Commit, format_args!("up to {}", self.last))
+        }
+    }
+
     /// Decides whether the next entry is refused. Exactly one entry of each block of `one_in` entries is refused, and
     /// its position is random. A test that appends this many entries is therefore certain to see a refusal, however
     /// fast it is.
@@ -64,6 +87,8 @@ pub struct TestJournal {
     depose_one_in: AtomicU64,
     stopped: AtomicBool,
     stalled: AtomicBool,
+    /// The time by which each round of commits is later than usual, in nanoseconds.
+    delay: AtomicU64,
     /// Whether the log also contains the entries that were executed on refused ones.
     logs_dead: AtomicBool,
     refused: AtomicU64,
@@ -102,20 +127,23 @@ impl TestJournal {
         journal
     }
 
-    /// Same as [`TestJournal::start`], but commits in the time of a platform.
-    pub(crate) fn on(
-        platform: &VirtualPlatform,
+    /// Same as [`TestJournal::start`], but commits in the time of a platform, and writes to a trace.
+    pub(crate) fn on<P: Platform + Clone>(
+        platform: &P,
+        told: Told,
         seed: u64,
         refuse_one_in: u64,
         last: impl Into<EntryNumber>,
     ) -> Arc<TestJournal> {
         let journal = TestJournal::new(seed, refuse_one_in, last);
+        journal.state.lock().told = Some(told);
         let (committing, clock) = (Arc::downgrade(&journal), platform.clone());
         platform.spawn(Box::pin(async move {
             while let Some(journal) = committing.upgrade().filter(|journal| !journal.is_stopped()) {
-                let pause = journal.state.lock().below(1_000);
+                let pause = Duration::from_micros(journal.state.lock().below(1_000));
+                let pause = pause + Duration::from_nanos(journal.delay.load(Ordering::Relaxed));
                 drop(journal);
-                clock.sleep(Duration::from_micros(pause)).await;
+                clock.sleep(pause).await;
                 if let Some(journal) = committing.upgrade() {
                     journal.commit_some()
                 }
@@ -142,6 +170,7 @@ impl TestJournal {
         let mut state = self.state.lock();
         self.stopped.store(true, Ordering::Release);
         let bound = state.arrived.len() as u64 + 1;
+        let before = state.last;
         for _ in 0..state.below(bound) {
             let Some(entry) = state.arrived.pop_front() else { break };
             if entry.after == state.last {
@@ -150,6 +179,7 @@ impl TestJournal {
                 state.log.push(bytes)
             }
         }
+        state.tell_committed(before);
         state.arrived.drain(..).collect()
     }
 
@@ -168,6 +198,7 @@ impl TestJournal {
             depose_one_in: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
+            delay: AtomicU64::new(0),
             logs_dead: AtomicBool::new(false),
             refused: AtomicU64::new(0),
         })
@@ -197,7 +228,7 @@ impl TestJournal {
             let count = 1 + state.below(200) as usize;
             let one_in = self.refuse_one_in.load(Ordering::Relaxed);
             let depose_one_in = self.depose_one_in.load(Ordering::Relaxed);
-            let mut refused = false;
+            let (mut refused, before) = (false, state.last);
 
             let is_deposed = state.deposed > 0;
             state.deposed = state.deposed.saturating_sub(1);
@@ -227,6 +258,10 @@ impl TestJournal {
                 state.log.push(bytes);
             }
 
+            state.tell_committed(before);
+            if refused {
+                state.tell(Kind::Refuse, format_args!("after {}", state.last))
+            }
             (events, state.last, refused)
         };
 
@@ -266,6 +301,12 @@ impl TestJournal {
         self.stalled.store(stalled, Ordering::Release)
     }
 
+    /// Makes each round of commits later than usual by `delay`. This simulates a slow disk. It has no effect on a journal of
+    /// [`TestJournal::start`].
+    pub(crate) fn slow_down(&self, delay: Duration) {
+        self.delay.store(delay.as_nanos() as u64, Ordering::Relaxed)
+    }
+
     /// Returns the number of entries waiting to be committed.
     pub fn waiting(&self) -> usize {
         self.state.lock().arrived.len()
@@ -286,6 +327,7 @@ impl Journal for TestJournal {
     fn append(&self, entry: Arc<Entry>) {
         let mut state = self.state.lock();
         assert!(state.is_begun, "the hive appends {:?} before it has called `begin`", entry.number);
+        state.tell(Kind::Append, format_args!("{} {}", entry.number, Brief(&entry.record)));
         state.arrived.push_back(entry)
     }
 

@@ -419,7 +419,7 @@ impl Kit {
 }
 
 /// Returns the content of a message for the description of a step.
-fn words<M: Message>(message: &M) -> String {
+pub(super) fn words<M: Message>(message: &M) -> String {
     panics::harmless(|| render::bounded(message, STEP_WORDS_BYTES_MAX)).unwrap_or_default()
 }
 

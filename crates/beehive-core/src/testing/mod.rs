@@ -135,6 +135,11 @@
 //! Kit::of::<Climate>().check(two_sensors);
 //! ```
 //!
+//! # Crashes
+//!
+//! A [`Cluster`] runs several hives on one virtual clock, and lets them crash, pause, lose packets and lose their offices.
+//! [`ClusterSetup::check`] runs a scenario with many seeds, and shows the command that repeats a failure.
+//!
 //! # A hive on all cores
 //!
 //! A [`History`] records the execution of a hive running as in production, and checks whether a single bee would have
@@ -143,7 +148,7 @@
 //! The module [`maps`] compares the cells named by a map with those touched by its handler. [`TestJournal`] is a
 //! journal that commits late, refuses entries and stops.
 
-mod cluster;
+pub(crate) mod cluster;
 mod history;
 mod hooks;
 mod journal;
@@ -158,7 +163,7 @@ mod state_copy;
 #[doc(hidden)]
 pub use crate::hive::UnderWay;
 pub use crate::mutant::Mutant;
-pub use cluster::{Cluster, ClusterSetup, NetworkFaults};
+pub use cluster::{Cluster, ClusterSetup, Explored, FailedSeed, FaultKind, Faults, NetworkFaults, Trace};
 #[doc(hidden)]
 pub use history::Fault;
 pub use history::{Deviation, History, HistorySummary, Shaking, merge_two, move_one, shake};

@@ -67,11 +67,28 @@ impl std::fmt::Display for Stuck {
 
 enum Job {
     Task(Arc<Task>),
-    Once(Box<dyn FnOnce() + Send>),
+    Once(Owner, Box<dyn FnOnce() + Send>),
 }
+
+impl Job {
+    fn owner(&self) -> Owner {
+        match self {
+            Job::Task(task) => task.owner,
+            Job::Once(owner, _) => *owner,
+        }
+    }
+}
+
+/// The simulated process to which a job belongs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Owner(pub(crate) u32);
+
+/// The owner of the jobs that belong to no process, such as the network. It is never paused.
+pub(crate) const NOBODY: Owner = Owner(u32::MAX);
 
 struct Task {
     number: u64,
+    owner: Owner,
     future: Mutex<Option<BoxFuture<()>>>,
     queued: AtomicBool,
     machine: Arc<Machine>,
@@ -89,6 +106,8 @@ impl Wake for Task {
 struct Machine {
     now: AtomicU64,
     ready: Mutex<VecDeque<Job>>,
+    /// The processes that are paused, each with its jobs that have become ready meanwhile.
+    paused: Mutex<BTreeMap<Owner, Vec<Job>>>,
     /// All spawned tasks that have not ended. [`VirtualPlatform::clear`] needs them, because pending tasks may keep
     /// one another alive in reference cycles.
     tasks: Mutex<BTreeMap<u64, Arc<Task>>>,
@@ -156,6 +175,7 @@ impl VirtualPlatform {
         VirtualPlatform(Arc::new(Machine {
             now: AtomicU64::new(BEGINNING.as_nanoseconds()),
             ready: Mutex::default(),
+            paused: Mutex::default(),
             tasks: Mutex::default(),
             spawned: AtomicU64::new(0),
             sleepers: Mutex::default(),
@@ -171,11 +191,15 @@ impl VirtualPlatform {
             let at = self.0.order.as_ref().map_or(0, |order| order.lock().below(ready.len()));
             ready.remove(at)
         };
+        let Some(job) = job else { return false };
+        if let Some(held) = self.0.paused.lock().get_mut(&job.owner()) {
+            held.push(job);
+            return true;
+        }
 
         match job {
-            None => return false,
-            Some(Job::Once(run)) => run(),
-            Some(Job::Task(task)) => {
+            Job::Once(_, run) => run(),
+            Job::Task(task) => {
                 task.queued.store(false, Ordering::Release);
                 let Some(mut future) = task.future.lock().take() else { return true };
                 let waker = Waker::from(task.clone());
@@ -239,6 +263,27 @@ impl VirtualPlatform {
         self.try_run_until_idle()
     }
 
+    /// Runs no job of a process until [`VirtualPlatform::resume`].
+    pub(crate) fn pause(&self, owner: Owner) {
+        self.0.paused.lock().entry(owner).or_default();
+    }
+
+    /// Continues a process that was paused. Its jobs that have become ready meanwhile are ready now.
+    pub(crate) fn resume(&self, owner: Owner) {
+        let held = self.0.paused.lock().remove(&owner);
+        self.0.ready.lock().extend(held.into_iter().flatten())
+    }
+
+    /// Checks whether a process is paused.
+    pub(crate) fn is_paused(&self, owner: Owner) -> bool {
+        self.0.paused.lock().contains_key(&owner)
+    }
+
+    /// Returns the time since the beginning of the test.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.now() - BEGINNING
+    }
+
     /// Advances time to the next wake-up, unless that is after `end`, and wakes the sleeper. Returns whether it did.
     fn move_to_next(&self, end: Time) -> bool {
         let mut sleepers = self.0.sleepers.lock();
@@ -273,12 +318,24 @@ impl VirtualPlatform {
     /// Same as [`VirtualPlatform::drive`], with an error instead of a panic.
     pub(crate) fn try_drive<T>(&self, future: impl Future<Output = T>) -> Result<T, Stuck> {
         // The test may be running inside a tokio runtime, whose cooperative budget would not be refilled in this loop.
-        let mut future = pin!(tokio::task::coop::unconstrained(future));
+        let future = pin!(tokio::task::coop::unconstrained(future));
+        match self.try_drive_until(future, None)? {
+            Some(value) => Ok(value),
+            None => Err(Stuck::Deadlock),
+        }
+    }
+
+    /// Same as [`VirtualPlatform::try_drive`], but stops at `end`, and then returns `None`.
+    pub(crate) fn try_drive_until<T>(
+        &self,
+        mut future: Pin<&mut impl Future<Output = T>>,
+        end: Option<Time>,
+    ) -> Result<Option<T>, Stuck> {
         let mut steps = 0;
 
         loop {
             if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                return Ok(value);
+                return Ok(Some(value));
             }
 
             if self.step() {
@@ -290,9 +347,12 @@ impl VirtualPlatform {
             }
 
             steps = 0;
-            if !self.move_to_next(Time::from_nanoseconds(u64::MAX)) {
-                return Err(Stuck::Deadlock);
+            if self.move_to_next(end.unwrap_or(Time::from_nanoseconds(u64::MAX))) {
+                continue;
             }
+            let Some(end) = end else { return Err(Stuck::Deadlock) };
+            self.0.now.fetch_max(end.as_nanoseconds(), Ordering::AcqRel);
+            return Ok(None);
         }
     }
 
@@ -319,12 +379,13 @@ impl VirtualPlatform {
     pub fn clear(&self) {
         let (ready, tasks) =
             (std::mem::take(&mut *self.0.ready.lock()), std::mem::take(&mut *self.0.tasks.lock()));
+        let paused = std::mem::take(&mut *self.0.paused.lock());
         for task in tasks.values() {
             let future = task.future.lock().take();
             drop(future)
         }
 
-        drop(ready);
+        drop((ready, paused));
         let sleepers = std::mem::take(&mut *self.0.sleepers.lock());
         drop(sleepers)
     }
@@ -341,20 +402,11 @@ impl Platform for VirtualPlatform {
     }
 
     fn spawn(&self, task: BoxFuture<()>) {
-        let number = self.0.spawned.fetch_add(1, Ordering::Relaxed);
-        let task = Arc::new(Task {
-            number,
-            future: Mutex::new(Some(Box::pin(tokio::task::coop::unconstrained(task)))),
-            queued: AtomicBool::new(false),
-            machine: self.0.clone(),
-        });
-
-        self.0.tasks.lock().insert(number, task.clone());
-        task.wake()
+        self.spawn_as(NOBODY, task)
     }
 
     fn spawn_blocking(&self, task: Box<dyn FnOnce() + Send>) {
-        self.0.ready.lock().push_back(Job::Once(task))
+        self.spawn_blocking_as(NOBODY, task)
     }
 
     /// Does nothing. Handlers take no time on this platform, so no watchdog is needed.
@@ -366,6 +418,28 @@ impl Platform for VirtualPlatform {
 
     fn workers(&self) -> usize {
         1
+    }
+}
+
+impl VirtualPlatform {
+    /// Spawns a task of a process.
+    pub(crate) fn spawn_as(&self, owner: Owner, task: BoxFuture<()>) {
+        let number = self.0.spawned.fetch_add(1, Ordering::Relaxed);
+        let task = Arc::new(Task {
+            number,
+            owner,
+            future: Mutex::new(Some(Box::pin(tokio::task::coop::unconstrained(task)))),
+            queued: AtomicBool::new(false),
+            machine: self.0.clone(),
+        });
+
+        self.0.tasks.lock().insert(number, task.clone());
+        task.wake()
+    }
+
+    /// Runs a closure of a process.
+    pub(crate) fn spawn_blocking_as(&self, owner: Owner, task: Box<dyn FnOnce() + Send>) {
+        self.0.ready.lock().push_back(Job::Once(owner, task))
     }
 }
 

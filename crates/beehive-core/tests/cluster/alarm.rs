@@ -38,10 +38,10 @@ fn depose_often(bees: u64, times: u64) {
         cluster.advance(EVERY)
     }
     cluster.advance(Duration::from_secs(2));
-    let under_way = |cluster: &beehive_core::testing::Cluster| -> (Vec<UnderWay>, usize) {
+    let under_way = |cluster: &mut beehive_core::testing::Cluster| -> (Vec<UnderWay>, usize) {
         ((0..3).map(|hive| cluster.hive(hive).under_way()).collect(), cluster.platform().tasks())
     };
-    let (began, memory_before) = (under_way(&cluster), memory());
+    let (began, memory_before) = (under_way(&mut cluster), memory());
 
     let mut sent = 0;
     for _ in 0..times {
@@ -71,9 +71,9 @@ fn depose_often(bees: u64, times: u64) {
     cluster.depose(COLONY, 0);
     cluster.advance(Duration::from_secs(4));
     assert!(sent > 20 * times, "only {sent} messages were sent");
-    at_rest(&cluster);
+    at_rest(&mut cluster);
 
-    let (ended, memory_after) = (under_way(&cluster), memory());
+    let (ended, memory_after) = (under_way(&mut cluster), memory());
     assert_eq!(ended, began);
     // the logs of the test are in memory, too
     let in_logs = sent / 4;

@@ -24,33 +24,33 @@ fn depose(cluster: &mut Cluster, colony: ColonyId, by: usize, is_told: bool) {
 #[test]
 fn a_bee_goes_on_where_its_colony_is_led() {
     let mut cluster = counters(None).start(1);
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 1, 7)), (Ok(1), Ok(2)));
-    let (bee, _) = only_bee(&cluster);
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 1, 7)), (Ok(1), Ok(2)));
+    let (bee, _) = only_bee(&mut cluster);
     for (round, by) in [1, 2, 0, 0, 1].into_iter().enumerate() {
         let before = 3 * round as u64 + 2;
         depose(&mut cluster, FIRST, by, round % 2 == 0);
-        assert_eq!(only_bee(&cluster), (bee, by));
-        let counted = [0, 1, 2].map(|hive| count(&cluster, hive, 7));
+        assert_eq!(only_bee(&mut cluster), (bee, by));
+        let counted = [0, 1, 2].map(|hive| count(&mut cluster, hive, 7));
         assert_eq!(counted, [Ok(before + 1), Ok(before + 2), Ok(before + 3)], "round {round}");
     }
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster)
+    at_rest(&mut cluster)
 }
 
 /// The same hive leads the same colony in one term after the other, and its logs use no more positions.
 #[test]
 fn a_hive_leads_the_same_colony_again() {
     let mut cluster = counters(None).hives(1).start(2);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     cluster.advance(Duration::from_secs(1));
     let (began, tasks) = (cluster.hive(0).under_way(), cluster.platform().tasks());
     for term in 0..200 {
         cluster.depose(FIRST, 0);
-        assert_eq!(count(&cluster, 0, 7), Ok(term + 2))
+        assert_eq!(count(&mut cluster, 0, 7), Ok(term + 2))
     }
     cluster.advance(Duration::from_secs(1));
     assert_eq!((cluster.hive(0).under_way(), cluster.platform().tasks()), (began, tasks));
-    at_rest(&cluster)
+    at_rest(&mut cluster)
 }
 
 /// A hive that leads no colony any more takes part in the cluster all the same.
@@ -59,21 +59,21 @@ fn a_hive_without_colonies_sends_and_asks() {
     let mut cluster = counters(None).start(3);
     cluster.depose(FIRST, 1);
     assert_eq!(cluster.hive(0).under_way(), UnderWay::default());
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 0, 8)), (Ok(1), Ok(1)));
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 0, 8)), (Ok(1), Ok(1)));
     cluster.hive(0).try_emit(CountLater { by: 1, key: 7 }).unwrap();
     cluster.advance(Duration::from_millis(100));
-    assert_eq!(count(&cluster, 0, 7), Ok(3));
+    assert_eq!(count(&mut cluster, 0, 7), Ok(3));
     cluster.depose(ColonyId(2), 0);
-    assert_eq!((count(&cluster, 2, 7), count(&cluster, 0, 8)), (Ok(4), Ok(2)));
+    assert_eq!((count(&mut cluster, 2, 7), count(&mut cluster, 0, 8)), (Ok(4), Ok(2)));
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster)
+    at_rest(&mut cluster)
 }
 
 /// Messages are in the mailbox of a bee whose log commits nothing, and some of them are executed. Then another hive leads.
 fn in_mailbox(mutant: Option<Mutant>) -> Result<(), String> {
     for seed in 0..6 {
         let mut cluster = counters(mutant).start(seed);
-        assert_eq!(count(&cluster, 0, 7), Ok(1));
+        assert_eq!(count(&mut cluster, 0, 7), Ok(1));
         cluster.stall(0, true);
         for hive in [0, 0, 0, 1, 2, 1] {
             cluster.hive(hive).try_emit(Count(7)).map_err(|busy| format!("{busy:?}"))?;
@@ -82,12 +82,12 @@ fn in_mailbox(mutant: Option<Mutant>) -> Result<(), String> {
         depose(&mut cluster, FIRST, 1, seed % 2 == 0);
         cluster.stall(0, false);
         cluster.advance(Duration::from_millis(300));
-        match count(&cluster, 2, 7) {
+        match count(&mut cluster, 2, 7) {
             Ok(8) => {}
             other => return Err(format!("seed {seed}: {other:?}")),
         }
         cluster.advance(Duration::from_secs(1));
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ fn in_order(mutant: Option<Mutant>) -> Result<(), String> {
         }
         drop(hive);
         cluster.advance(Duration::from_secs(1));
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ fn what_comes_back_from_a_lost_bee_stays_in_the_order_of_its_sender() {
 fn sends_on(mutant: Option<Mutant>) -> Result<(), String> {
     let mut cluster = counters(mutant).logs_per_hive(2).start(5);
     // the receiver is in hive 2, the sender in hive 0
-    assert_eq!(count(&cluster, 2, 7), Ok(1));
+    assert_eq!(count(&mut cluster, 2, 7), Ok(1));
     cluster.hive(0).try_emit(CountLater { by: 1, key: 9 }).map_err(|busy| format!("{busy:?}"))?;
     cluster.advance(Duration::from_millis(300));
     cluster.cut(0, 2, true);
@@ -165,7 +165,7 @@ fn sends_on(mutant: Option<Mutant>) -> Result<(), String> {
     cluster.hold_replica(0, Duration::from_secs(10));
     cluster.depose_untold(colony, 1);
     cluster.advance(Duration::from_millis(300));
-    assert_eq!(count(&cluster, 2, 7), Ok(3), "the next leader has sent it");
+    assert_eq!(count(&mut cluster, 2, 7), Ok(3), "the next leader has sent it");
     cluster.hive(2).try_emit(Forget(7)).map_err(|busy| format!("{busy:?}"))?;
     cluster.advance(Duration::from_secs(3));
     let owners = cluster.bees("counters").into_iter().filter(|(_, hive)| *hive == 2).count();
@@ -174,15 +174,15 @@ fn sends_on(mutant: Option<Mutant>) -> Result<(), String> {
     }
     cluster.advance(Duration::from_secs(8));
     // the next owner is in the old leader's hive
-    let first = count(&cluster, 0, 7);
+    let first = count(&mut cluster, 0, 7);
     cluster.cut(0, 2, false);
     cluster.advance(Duration::from_millis(300));
-    match (first, count(&cluster, 1, 7)) {
+    match (first, count(&mut cluster, 1, 7)) {
         (Ok(1), Ok(2)) => {}
         other => return Err(format!("counted {other:?}")),
     }
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster);
+    at_rest(&mut cluster);
     Ok(())
 }
 
@@ -196,19 +196,19 @@ fn unlogged(mutant: Option<Mutant>) -> Result<(), String> {
     let mut cluster = counters(mutant).start(6);
     cluster.hive(0).try_emit(Forget(7)).map_err(|busy| format!("{busy:?}"))?;
     cluster.advance(Duration::from_millis(20));
-    let (bee, at) = only_bee(&cluster);
+    let (bee, at) = only_bee(&mut cluster);
     assert_eq!(at, 0);
     cluster.hold_replica(0, Duration::from_secs(2));
     cluster.depose_untold(FIRST, 1);
-    assert_eq!(count(&cluster, 1, 7), Ok(1));
+    assert_eq!(count(&mut cluster, 1, 7), Ok(1));
     // the old leader looks for idle bees ten times a second
     cluster.advance(Duration::from_secs(1));
-    match (count(&cluster, 2, 7), only_bee(&cluster)) {
+    match (count(&mut cluster, 2, 7), only_bee(&mut cluster)) {
         (Ok(2), (its, 1)) if its == bee => {}
         other => return Err(format!("{bee}: {other:?}")),
     }
     cluster.advance(Duration::from_secs(3));
-    assert_eq!(count(&cluster, 0, 7), Ok(3));
+    assert_eq!(count(&mut cluster, 0, 7), Ok(3));
     Ok(())
 }
 
@@ -235,12 +235,12 @@ fn the_timers_of_a_lost_colony_fire_once() {
                 assert_eq!(cluster.hive(0).under_way().timers, 0, "{is_told}, {by_nobody}")
             }
             let rung =
-                |cluster: &Cluster| (0..6).map(|bell| listen(cluster, 1, bell).rung).collect::<Vec<_>>();
-            assert_eq!(rung(&cluster), [1, 1, 1, 0, 0, 0], "{is_told}, {by_nobody}, by {by}");
+                |cluster: &mut Cluster| (0..6).map(|bell| listen(cluster, 1, bell).rung).collect::<Vec<_>>();
+            assert_eq!(rung(&mut cluster), [1, 1, 1, 0, 0, 0], "{is_told}, {by_nobody}, by {by}");
             cluster.advance(Duration::from_secs(1));
-            assert_eq!(rung(&cluster), [1; 6], "{is_told}, {by_nobody}, by {by}");
+            assert_eq!(rung(&mut cluster), [1; 6], "{is_told}, {by_nobody}, by {by}");
             cluster.advance(Duration::from_secs(1));
-            at_rest(&cluster)
+            at_rest(&mut cluster)
         }
     }
 }
@@ -251,7 +251,7 @@ fn requests_in_flight_end_once() {
     let mut unanswered = 0;
     for seed in 0..10 {
         let mut cluster = counters(None).start(seed);
-        assert_eq!(count(&cluster, 0, 7), Ok(1));
+        assert_eq!(count(&mut cluster, 0, 7), Ok(1));
         cluster.stall(0, true);
         let answers: Arc<Mutex<Vec<Result<u64, RequestError>>>> = Arc::default();
         for number in 0..9 {
@@ -264,7 +264,7 @@ fn requests_in_flight_end_once() {
         }
         depose(&mut cluster, FIRST, 1 + seed as usize % 2, seed % 3 > 0);
         cluster.advance(Duration::from_secs(6));
-        assert_eq!(count(&cluster, 2, 7), Ok(11), "seed {seed}");
+        assert_eq!(count(&mut cluster, 2, 7), Ok(11), "seed {seed}");
         let mut answers = answers.lock().unwrap().clone();
         assert_eq!(answers.len(), 9, "seed {seed}: {answers:?}");
         answers.retain(|answer| match answer {
@@ -278,7 +278,7 @@ fn requests_in_flight_end_once() {
         answers.dedup();
         assert!(answers.iter().all(|answer| (2..=10).contains(answer.as_ref().unwrap())), "{answers:?}");
         cluster.advance(Duration::from_secs(1));
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
     println!("{unanswered} of 90 were not answered")
 }
@@ -305,14 +305,14 @@ fn a_move_is_finished_when_its_source_or_its_target_is_deposed() {
         depose(&mut cluster, ColonyId(1 + lost as u32), by, seed % 3 == 0);
         cluster.advance(Duration::from_millis(700));
         assert_eq!(
-            listen(&cluster, 1, 0),
-            Bell { wound: 1, rung: 1, ..listen(&cluster, 2, 0) },
+            listen(&mut cluster, 1, 0),
+            Bell { wound: 1, rung: 1, ..listen(&mut cluster, 2, 0) },
             "seed {seed}"
         );
-        go_on(&cluster, seed, [1, 2]);
+        go_on(&mut cluster, seed, [1, 2]);
         cluster.tell_deposed();
         cluster.advance(Duration::from_secs(1));
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
 }
 
@@ -331,12 +331,12 @@ fn a_merge_is_finished_when_either_hive_is_deposed() {
         let by = [2, 2, 1 - lost as usize, lost as usize][seed as usize % 4];
         depose(&mut cluster, ColonyId(1 + lost as u32), by, seed % 3 == 0);
         cluster.advance(Duration::from_millis(700));
-        let rung: Vec<u64> = (0..4).map(|bell| listen(&cluster, 2, bell).rung).collect();
+        let rung: Vec<u64> = (0..4).map(|bell| listen(&mut cluster, 2, bell).rung).collect();
         assert_eq!(rung, [2, 2, 1, 1], "seed {seed}");
-        go_on(&cluster, seed, [0, 1]);
+        go_on(&mut cluster, seed, [0, 1]);
         cluster.advance(Duration::from_secs(1));
         assert_eq!(cluster.bees("bells").len(), 3, "seed {seed}");
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
 }
 
@@ -344,8 +344,8 @@ fn a_merge_is_finished_when_either_hive_is_deposed() {
 #[test]
 fn a_move_that_waits_ends_with_the_term() {
     let mut cluster = counters(None).start(8);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
-    let (bee, _) = only_bee(&cluster);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
+    let (bee, _) = only_bee(&mut cluster);
     cluster.cut(0, 1, true);
     assert!(cluster.aim(bee, 1));
     cluster.advance(Duration::from_millis(200));
@@ -353,8 +353,8 @@ fn a_move_that_waits_ends_with_the_term() {
     cluster.advance(Duration::from_millis(20));
     cluster.cut(0, 1, false);
     cluster.advance(Duration::from_secs(2));
-    assert_eq!((only_bee(&cluster), count(&cluster, 2, 7)), ((bee, 1), Ok(2)));
-    at_rest(&cluster)
+    assert_eq!((only_bee(&mut cluster), count(&mut cluster, 2, 7)), ((bee, 1), Ok(2)));
+    at_rest(&mut cluster)
 }
 
 #[test]
@@ -365,16 +365,20 @@ fn views_lose_the_rows_of_a_lost_colony() {
         cluster.advance(Duration::from_millis(1))
     }
     cluster.advance(Duration::from_millis(50));
-    let shown = |cluster: &Cluster, hive: usize| {
+    let shown = |cluster: &mut Cluster, hive: usize| {
         let shown = |bells: &Bells| (0..50).filter(|bell| bells.bells.shared().get(bell).is_some()).count();
         cluster.hive(hive).read(shown)
     };
-    assert_eq!((shown(&cluster, 0), shown(&cluster, 1)), (Ok(50), Ok(0)));
+    assert_eq!((shown(&mut cluster, 0), shown(&mut cluster, 1)), (Ok(50), Ok(0)));
     for (from, to, is_told) in [(0, 1, true), (1, 0, false), (0, 2, true)] {
         depose(&mut cluster, FIRST, to, is_told);
         cluster.hive(to).try_emit(Ring(7)).unwrap();
         cluster.advance(Duration::from_millis(100));
-        assert_eq!((shown(&cluster, from), shown(&cluster, to)), (Ok(0), Ok(50)), "from {from} to {to}")
+        assert_eq!(
+            (shown(&mut cluster, from), shown(&mut cluster, to)),
+            (Ok(0), Ok(50)),
+            "from {from} to {to}"
+        )
     }
 }
 
@@ -411,10 +415,10 @@ fn nothing_is_left_of_a_lost_colony() {
         }
     }
     cluster.advance(Duration::from_secs(4));
-    at_rest(&cluster);
+    at_rest(&mut cluster);
     let ended: Vec<UnderWay> = (0..3).map(|hive| cluster.hive(hive).under_way()).collect();
     assert_eq!((ended, cluster.platform().tasks()), (began, tasks));
-    let rung: u64 = (0..30).map(|bell| listen(&cluster, 1, bell).rung).sum();
+    let rung: u64 = (0..30).map(|bell| listen(&mut cluster, 1, bell).rung).sum();
     assert_eq!(rung, 30 + 2 * 60, "every bell that was wound or rung")
 }
 
@@ -423,19 +427,19 @@ fn nothing_is_left_of_a_lost_colony() {
 fn bees_keep_their_names() {
     let mut cluster = counters(None).start(11);
     for key in 0..20 {
-        assert_eq!(count(&cluster, key as usize % 3, key), Ok(1))
+        assert_eq!(count(&mut cluster, key as usize % 3, key), Ok(1))
     }
-    let names = |cluster: &Cluster| {
+    let names = |cluster: &mut Cluster| {
         let mut names: Vec<BeeId> = cluster.bees("counters").into_iter().map(|(bee, _)| bee).collect();
         names.sort_unstable();
         names
     };
-    let before = names(&cluster);
+    let before = names(&mut cluster);
     for colony in 1..=3 {
         cluster.depose(ColonyId(colony), 2)
     }
     for key in 0..20 {
-        assert_eq!(count(&cluster, key as usize % 3, key), Ok(2))
+        assert_eq!(count(&mut cluster, key as usize % 3, key), Ok(2))
     }
-    assert_eq!(names(&cluster), before)
+    assert_eq!(names(&mut cluster), before)
 }

@@ -66,7 +66,7 @@ pub(crate) fn counters(mutant: Option<Mutant>) -> ClusterSetup {
 
 /// Lets hive `hive` count a key.
 #[track_caller]
-pub(crate) fn count(cluster: &Cluster, hive: usize, key: u64) -> Result<u64, RequestError> {
+pub(crate) fn count(cluster: &mut Cluster, hive: usize, key: u64) -> Result<u64, RequestError> {
     let hive = cluster.hive(hive).clone();
     cluster.drive(hive.request(Count(key)))
 }
@@ -80,8 +80,9 @@ fn notices(mutant: Mutant, test: impl Fn(Option<Mutant>) -> Result<(), String>) 
 
 #[test]
 fn a_request_is_answered_by_the_hive_that_owns_the_cells() {
-    let cluster = Cluster::of::<Bank>().app::<Auditor>().network(QUIET).start(1);
-    let ask = |hive: usize| cluster.hive(hive).clone();
+    let mut cluster = Cluster::of::<Bank>().app::<Auditor>().network(QUIET).start(1);
+    let hives = [0, 1, 2].map(|hive| cluster.hive(hive).clone());
+    let ask = |hive: usize| hives[hive].clone();
     let pay = |number, amount| Pay { number, from: 1, to: 2, amount };
     assert_eq!(cluster.drive(ask(0).request(pay(1, 5))), Ok(1));
     assert_eq!(cluster.drive(ask(1).request(pay(2, 5))), Ok(2));
@@ -103,7 +104,7 @@ fn a_request_is_answered_by_the_hive_that_owns_the_cells() {
 /// The hive that handled a message crashes before its acknowledgment arrives, and starts again on its log.
 fn resent(mutant: Option<Mutant>) -> Result<(), String> {
     let mut cluster = counters(mutant).start(2);
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 1, 7)), (Ok(1), Ok(2)));
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 1, 7)), (Ok(1), Ok(2)));
     cluster.stall(0, true);
     cluster.hive(1).try_emit(Count(7)).map_err(|busy| format!("{busy:?}"))?;
     // the message arrives, but no acknowledgment comes back
@@ -114,10 +115,10 @@ fn resent(mutant: Option<Mutant>) -> Result<(), String> {
     cluster.crash(0);
     cluster.restart(0);
     // the bee wakes before the message is sent again
-    assert_eq!(count(&cluster, 2, 7), Ok(4));
+    assert_eq!(count(&mut cluster, 2, 7), Ok(4));
     cluster.cut(0, 1, false);
     cluster.advance(Duration::from_secs(1));
-    match count(&cluster, 2, 7) {
+    match count(&mut cluster, 2, 7) {
         Ok(5) => Ok(()),
         other => Err(format!("the counter is at {other:?}")),
     }
@@ -136,7 +137,7 @@ fn late_entries_of_an_earlier_term_have_no_effect() {
     for term in 1..=4 {
         let state = &cluster.log_states(0)[0];
         assert_eq!((state.last.term(), state.bees.len()), (term, usize::from(term > 1)));
-        assert_eq!(count(&cluster, 0, 7), Ok(term), "one more than in the term before");
+        assert_eq!(count(&mut cluster, 0, 7), Ok(term), "one more than in the term before");
 
         cluster.stall(0, true);
         for _ in 0..5 {
@@ -152,10 +153,10 @@ fn late_entries_of_an_earlier_term_have_no_effect() {
 
 /// A floor above a message that is under way makes its receiver take it for a duplicate.
 fn answered(mutant: Option<Mutant>) -> Result<(), String> {
-    let cluster = counters(mutant).start(3);
+    let mut cluster = counters(mutant).start(3);
     for counted in 1..=4 {
         let hive = counted as usize % 2;
-        match count(&cluster, hive, 7) {
+        match count(&mut cluster, hive, 7) {
             Ok(so_far) if so_far == counted => {}
             other => return Err(format!("hive {hive}: {other:?}")),
         }
@@ -170,14 +171,14 @@ fn the_floor_does_not_pass_a_message_that_is_under_way() {
 
 /// Handlers without state send from two hives to one cell of a third one.
 fn from_two_hives(mutant: Option<Mutant>) -> Result<(), String> {
-    let cluster = counters(mutant).start(4);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let mut cluster = counters(mutant).start(4);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     for hive in 1..3 {
         let by = hive as u64;
         cluster.hive(hive).try_emit(CountLater { by, key: 7 }).map_err(|busy| format!("{busy:?}"))?
     }
     cluster.advance(Duration::from_secs(1));
-    match count(&cluster, 0, 7) {
+    match count(&mut cluster, 0, 7) {
         Ok(4) => Ok(()),
         other => Err(format!("the counter is at {other:?}")),
     }
@@ -190,10 +191,10 @@ fn handlers_without_state_number_their_messages_in_each_hive() {
 
 /// The credit of a message to another hive is not free until that hive has handled the message.
 fn credit(mutant: Option<Mutant>) -> Result<(), String> {
-    let cluster = counters(mutant).credits(1).start(5);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let mut cluster = counters(mutant).credits(1).start(5);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     cluster.cut(0, 1, true);
-    let hive = cluster.hive(1);
+    let hive = cluster.hive(1).clone();
     hive.try_emit(Count(7)).map_err(|busy| format!("{busy:?}"))?;
     cluster.advance(Duration::from_millis(500));
     if hive.try_emit(Count(8)).is_ok() {
@@ -219,7 +220,7 @@ fn missing(mutant: Option<Mutant>) -> Result<(), String> {
     assert_eq!(cluster.registry(|state| state.bees()), 1);
     cluster.crash(0);
     cluster.restart(0);
-    match count(&cluster, 1, 7) {
+    match count(&mut cluster, 1, 7) {
         Ok(1) => Ok(()),
         other => Err(format!("the counter is at {other:?}")),
     }
@@ -236,7 +237,7 @@ fn a_bee_that_ended_before_a_crash_is_not_created_again() {
     let mut asked_in_time = 0;
     for seed in 0..40 {
         let mut cluster = counters(None).replicas_late(Duration::from_millis(20)).start(seed);
-        assert_eq!(count(&cluster, 0, 7), Ok(1));
+        assert_eq!(count(&mut cluster, 0, 7), Ok(1));
         cluster.hive(0).try_emit(Forget(7)).unwrap();
         while cluster.log_states(0)[0].untold.is_empty() {
             cluster.advance(Duration::from_millis(1))
@@ -244,10 +245,10 @@ fn a_bee_that_ended_before_a_crash_is_not_created_again() {
         cluster.crash(0);
         asked_in_time += cluster.registry(|state| state.bees());
         cluster.restart(0);
-        assert_eq!(count(&cluster, 0, 7), Ok(1), "seed {seed}: a new bee");
+        assert_eq!(count(&mut cluster, 0, 7), Ok(1), "seed {seed}: a new bee");
         cluster.advance(Duration::from_secs(1));
-        assert_eq!(count(&cluster, 1, 7), Ok(2), "seed {seed}: the cell has one owner");
-        assert_eq!(count(&cluster, 0, 7), Ok(3), "seed {seed}: for all hives");
+        assert_eq!(count(&mut cluster, 1, 7), Ok(2), "seed {seed}: the cell has one owner");
+        assert_eq!(count(&mut cluster, 0, 7), Ok(3), "seed {seed}: for all hives");
     }
     assert!(asked_in_time > 10, "the registry knew of the end in all but {asked_in_time} of 40 runs")
 }
@@ -255,20 +256,20 @@ fn a_bee_that_ended_before_a_crash_is_not_created_again() {
 /// A request to a hive that is cut off ends with a timeout, and the hive handles the message when it can.
 #[test]
 fn a_request_that_cannot_arrive_ends_and_its_message_arrives_later() {
-    let cluster = counters(None).start(7);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let mut cluster = counters(None).start(7);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     cluster.cut(0, 1, true);
-    assert!(matches!(count(&cluster, 1, 7), Err(RequestError::Timeout { .. })));
+    assert!(matches!(count(&mut cluster, 1, 7), Err(RequestError::Timeout { .. })));
     cluster.cut(0, 1, false);
     cluster.advance(Duration::from_secs(1));
-    assert_eq!(count(&cluster, 1, 7), Ok(3));
+    assert_eq!(count(&mut cluster, 1, 7), Ok(3));
 }
 
 /// A request whose hive crashes after it has committed the answer has an unknown outcome. Nothing is handled twice.
 #[test]
 fn a_request_ends_when_the_hive_that_handles_it_crashes() {
     let mut cluster = counters(None).start(8);
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 1, 7)), (Ok(1), Ok(2)));
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 1, 7)), (Ok(1), Ok(2)));
     cluster.stall(0, true);
     let hive = cluster.hive(1).clone();
     let asked = std::sync::Arc::new(std::sync::Mutex::new(None));
@@ -289,20 +290,20 @@ fn a_request_ends_when_the_hive_that_handles_it_crashes() {
     cluster.cut(0, 1, false);
     cluster.advance(Duration::from_secs(1));
     assert_eq!(*asked.lock().unwrap(), Some(Err(RequestError::Unavailable)));
-    assert_eq!(count(&cluster, 1, 7), Ok(4));
+    assert_eq!(count(&mut cluster, 1, 7), Ok(4));
 }
 
 /// Two hives claim the same cell at the same time; the loser finds the winner's bee.
 #[test]
 fn hives_that_claim_a_cell_at_the_same_time_find_one_owner() {
     for seed in 0..20 {
-        let cluster = Cluster::of::<Counters>().replicas_late(Duration::from_millis(20)).start(seed);
+        let mut cluster = Cluster::of::<Counters>().replicas_late(Duration::from_millis(20)).start(seed);
         for key in 0..5 {
             (0..3).for_each(|hive| cluster.hive(hive).try_emit(Count(key)).unwrap())
         }
         cluster.advance(Duration::from_secs(1));
         for key in 0..5 {
-            assert_eq!(count(&cluster, key as usize % 3, key), Ok(4), "seed {seed}, key {key}");
+            assert_eq!(count(&mut cluster, key as usize % 3, key), Ok(4), "seed {seed}, key {key}");
         }
     }
 }
@@ -310,8 +311,9 @@ fn hives_that_claim_a_cell_at_the_same_time_find_one_owner() {
 /// Bees without state end, although other hives have sent them messages.
 #[test]
 fn what_other_hives_sent_is_forgotten_when_its_sender_has_moved_on() {
-    let cluster = Cluster::of::<Bank>().app::<Auditor>().network(QUIET).start(9);
-    let ask = |hive: usize| cluster.hive(hive).clone();
+    let mut cluster = Cluster::of::<Bank>().app::<Auditor>().network(QUIET).start(9);
+    let hives = [0, 1, 2].map(|hive| cluster.hive(hive).clone());
+    let ask = |hive: usize| hives[hive].clone();
     for account in 0..20 {
         // the account does not exist, so its bee is empty
         let _ = cluster.drive(ask(0).request(Look(account)));
@@ -376,8 +378,9 @@ impl Bursts {
 /// A packet has a bounded size, so messages that are sent together go in several packets, in order.
 #[test]
 fn large_messages_go_to_another_hive_in_several_packets() {
-    let cluster = Cluster::of::<Bursts>().network(QUIET).start(4);
-    let hive = |at: usize| cluster.hive(at).clone();
+    let mut cluster = Cluster::of::<Bursts>().network(QUIET).start(4);
+    let hives = [0, 1, 2].map(|hive| cluster.hive(hive).clone());
+    let hive = |at: usize| hives[at].clone();
     assert_eq!(cluster.drive(hive(1).request(Parts)), Ok(vec![]));
     hive(0).try_emit(Burst { count: 40, bytes: 200 << 10 }).unwrap();
     cluster.advance(Duration::from_secs(1));

@@ -104,18 +104,18 @@ fn relays(mutant: Option<Mutant>) -> ClusterSetup {
     Cluster::of::<Relays>().app::<Counters>().network(QUIET).mutant(mutant)
 }
 
-fn read(cluster: &Cluster, hive: usize, counter: u64) -> u64 {
+fn read(cluster: &mut Cluster, hive: usize, counter: u64) -> u64 {
     let hive = cluster.hive(hive).clone();
     cluster.drive(hive.request(Read(counter))).unwrap()
 }
 
 /// Creates a counter in a hive.
-fn counter(cluster: &Cluster, hive: usize, counter: u64) {
+fn counter(cluster: &mut Cluster, hive: usize, counter: u64) {
     cluster.hive(hive).try_emit(Bump(counter)).unwrap();
     cluster.advance(Duration::from_millis(50))
 }
 
-fn bee_of(cluster: &Cluster, app: &str) -> (BeeId, usize) {
+fn bee_of(cluster: &mut Cluster, app: &str) -> (BeeId, usize) {
     let bees = cluster.bees(app);
     assert_eq!(bees.len(), 1, "{bees:?}");
     bees[0]
@@ -124,16 +124,16 @@ fn bee_of(cluster: &Cluster, app: &str) -> (BeeId, usize) {
 /// Hive 0 sends a message of the relay to hive 1, from which it is cut off. The relay moves to hive 2, which sends the message
 /// as well. The relay ends, and hive 1 forgets it. Then the first copy arrives. Returns how often the message counted.
 fn late_copy(mutant: Option<Mutant>, seed: u64) -> u64 {
-    let cluster = relays(mutant).start(seed);
-    counter(&cluster, 1, 7);
+    let mut cluster = relays(mutant).start(seed);
+    counter(&mut cluster, 1, 7);
     cluster.cut(0, 1, true);
     cluster.hive(0).try_emit(Relay { by: 1, to: 7 }).unwrap();
     cluster.advance(Duration::from_millis(50));
-    let (relay, at) = bee_of(&cluster, "relays");
-    assert_eq!((at, read(&cluster, 1, 7)), (0, 1), "the message is under way");
+    let (relay, at) = bee_of(&mut cluster, "relays");
+    assert_eq!((at, read(&mut cluster, 1, 7)), (0, 1), "the message is under way");
     cluster.move_bee(relay, 2).unwrap();
     cluster.advance(Duration::from_millis(500));
-    assert_eq!(read(&cluster, 1, 7), 2);
+    assert_eq!(read(&mut cluster, 1, 7), 2);
     cluster.hive(2).try_emit(End(1)).unwrap();
     cluster.advance(Duration::from_secs(2));
     assert_eq!(cluster.bees("relays"), [], "the relay has ended");
@@ -142,10 +142,10 @@ fn late_copy(mutant: Option<Mutant>, seed: u64) -> u64 {
     };
     let remembered: usize = cluster.log_states(1).iter().map(of_relay).sum();
     assert_eq!(remembered, 0, "hive 1 has forgotten its lane");
-    assert_eq!(read(&cluster, 1, 7), 2, "its bee forgets it when it handles something");
+    assert_eq!(read(&mut cluster, 1, 7), 2, "its bee forgets it when it handles something");
     cluster.cut(0, 1, false);
     cluster.advance(Duration::from_secs(1));
-    read(&cluster, 1, 7) - 1
+    read(&mut cluster, 1, 7) - 1
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn a_copy_that_arrives_after_its_sender_has_ended_has_no_effect() {
 fn a_receiver_that_has_moved_learns_that_everything_is_handled() {
     for moves in 0..4 {
         let mut cluster = relays(None).start(moves);
-        counter(&cluster, 1, 7);
+        counter(&mut cluster, 1, 7);
         cluster.hive(0).try_emit(Relay { by: 1, to: 7 }).unwrap();
         cluster.advance(Duration::from_millis(50));
-        assert_eq!(read(&cluster, 1, 7), 2);
-        let (receiver, _) = bee_of(&cluster, "counters");
-        let (sender, _) = bee_of(&cluster, "relays");
+        assert_eq!(read(&mut cluster, 1, 7), 2);
+        let (receiver, _) = bee_of(&mut cluster, "counters");
+        let (sender, _) = bee_of(&mut cluster, "relays");
         cluster.move_bee(receiver, 2).unwrap();
         match moves {
             1 => cluster.move_bee(sender, 1).unwrap(),
@@ -192,21 +192,25 @@ fn a_receiver_that_has_moved_learns_that_everything_is_handled() {
 #[test]
 fn outputs_of_handlers_without_state_stay_when_the_bee_moves() {
     for seed in 0..10 {
-        let cluster = relays(None).start(seed);
-        counter(&cluster, 1, 7);
+        let mut cluster = relays(None).start(seed);
+        counter(&mut cluster, 1, 7);
         cluster.cut(0, 1, true);
         let after = Duration::from_millis(5);
         for _ in 0..3 {
             cluster.hive(0).try_emit(RelayLater { by: 1, to: 7, after }).unwrap()
         }
         cluster.advance(Duration::from_millis(50));
-        assert_eq!(read(&cluster, 1, 7), 1, "the first message is under way, and the others wait behind it");
-        let (relay, at) = bee_of(&cluster, "relays");
+        assert_eq!(
+            read(&mut cluster, 1, 7),
+            1,
+            "the first message is under way, and the others wait behind it"
+        );
+        let (relay, at) = bee_of(&mut cluster, "relays");
         assert_eq!(at, 0);
         cluster.move_bee(relay, 2).unwrap();
         cluster.cut(0, 1, false);
         cluster.advance(Duration::from_secs(1));
-        assert_eq!(read(&cluster, 1, 7), 4, "seed {seed}: each once");
+        assert_eq!(read(&mut cluster, 1, 7), 4, "seed {seed}: each once");
     }
 }
 
@@ -214,32 +218,32 @@ fn outputs_of_handlers_without_state_stay_when_the_bee_moves() {
 #[test]
 fn each_timer_of_a_bee_that_moves_fires_once() {
     for seed in 0..20 {
-        let cluster = relays(None).start(seed);
-        counter(&cluster, 1, 7);
+        let mut cluster = relays(None).start(seed);
+        counter(&mut cluster, 1, 7);
         for timer in 0..40 {
             let after = Duration::from_micros(500 + timer * 300);
             cluster.hive(0).try_emit(RelayLater { by: 1, to: 7, after }).unwrap()
         }
         cluster.advance(Duration::from_millis(2));
-        let (relay, _) = bee_of(&cluster, "relays");
+        let (relay, _) = bee_of(&mut cluster, "relays");
         for to in [2, 0, 1] {
             cluster.move_bee(relay, to).unwrap()
         }
         cluster.advance(Duration::from_secs(1));
-        assert_eq!(read(&cluster, 1, 7), 41, "seed {seed}");
+        assert_eq!(read(&mut cluster, 1, 7), 41, "seed {seed}");
     }
 }
 
 /// The target of a move can no longer be reached when the bee is frozen. The bee waits, stays, and handles messages again.
 #[test]
 fn a_bee_stays_if_its_target_cannot_be_reached() {
-    let cluster = relays(None).start(3);
-    counter(&cluster, 0, 7);
-    let (bee, _) = bee_of(&cluster, "counters");
-    let is_frozen = || cluster.log_states(0)[0].bees.values().any(|image| image.is_frozen());
+    let mut cluster = relays(None).start(3);
+    counter(&mut cluster, 0, 7);
+    let (bee, _) = bee_of(&mut cluster, "counters");
+    let is_frozen = |cluster: &Cluster| cluster.log_states(0)[0].bees.values().any(|image| image.is_frozen());
     assert!(cluster.aim(bee, 2));
     for _ in 0..1_000 {
-        if is_frozen() {
+        if is_frozen(&cluster) {
             break;
         }
         cluster.advance(Duration::from_micros(20))
@@ -248,14 +252,14 @@ fn a_bee_stays_if_its_target_cannot_be_reached() {
     cluster.advance(Duration::from_secs(1));
     cluster.hive(1).try_emit(Bump(7)).unwrap();
     cluster.advance(Duration::from_secs(2));
-    assert!(is_frozen(), "it waits");
+    assert!(is_frozen(&cluster), "it waits");
     cluster.advance(Duration::from_secs(12));
-    assert_eq!(bee_of(&cluster, "counters"), (bee, 0));
-    assert_eq!(read(&cluster, 1, 7), 2, "what was sent meanwhile");
+    assert_eq!(bee_of(&mut cluster, "counters"), (bee, 0));
+    assert_eq!(read(&mut cluster, 1, 7), 2, "what was sent meanwhile");
     // the move can be tried again
     cluster.cut(0, 2, false);
     cluster.advance(Duration::from_secs(12));
     cluster.move_bee(bee, 2).unwrap();
     cluster.hive(0).try_emit(Bump(7)).unwrap();
-    assert_eq!((read(&cluster, 0, 7), bee_of(&cluster, "counters").1), (3, 2));
+    assert_eq!((read(&mut cluster, 0, 7), bee_of(&mut cluster, "counters").1), (3, 2));
 }

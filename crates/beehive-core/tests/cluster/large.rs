@@ -56,7 +56,7 @@ impl Stores {
 }
 
 fn filled(faults: NetworkFaults, seed: u64) -> Cluster {
-    let cluster = Cluster::of::<Stores>().network(faults).start(seed);
+    let mut cluster = Cluster::of::<Stores>().network(faults).start(seed);
     for _ in 0..ROWS {
         cluster.hive(0).try_emit(Fill(7)).unwrap();
         cluster.advance(Duration::from_millis(2))
@@ -64,7 +64,7 @@ fn filled(faults: NetworkFaults, seed: u64) -> Cluster {
     cluster
 }
 
-fn sizes(cluster: &Cluster, hive: usize) -> (u64, u64, u64) {
+fn sizes(cluster: &mut Cluster, hive: usize) -> (u64, u64, u64) {
     let hive = cluster.hive(hive).clone();
     cluster.drive(hive.request(Sizes(7))).unwrap()
 }
@@ -88,7 +88,7 @@ fn send_until_moved(cluster: &mut Cluster, then: &mut dyn FnMut(&mut Cluster, u6
 #[test]
 fn a_bee_of_twenty_megabytes_moves_in_parts_while_messages_arrive() {
     let mut cluster = filled(NetworkFaults { delay_max: Duration::from_millis(2), ..QUIET }, 1);
-    assert_eq!(sizes(&cluster, 2), (ROWS, ROWS * ROW_BYTES as u64, 0));
+    assert_eq!(sizes(&mut cluster, 2), (ROWS, ROWS * ROW_BYTES as u64, 0));
     let (bee, _) = cluster.bees("stores")[0];
     assert!(cluster.aim(bee, 1));
     let sent = send_until_moved(&mut cluster, &mut |_, _| {});
@@ -96,7 +96,7 @@ fn a_bee_of_twenty_megabytes_moves_in_parts_while_messages_arrive() {
     assert!(cluster.largest_packet() < 2 << 20, "{} bytes", cluster.largest_packet());
     cluster.advance(Duration::from_secs(1));
     for hive in 0..3 {
-        assert_eq!(sizes(&cluster, hive), (ROWS, ROWS * ROW_BYTES as u64, sent))
+        assert_eq!(sizes(&mut cluster, hive), (ROWS, ROWS * ROW_BYTES as u64, sent))
     }
 }
 
@@ -104,12 +104,12 @@ fn a_bee_of_twenty_megabytes_moves_in_parts_while_messages_arrive() {
 #[test]
 fn a_large_bee_moves_although_both_hives_crash() {
     let mut cluster = filled(NetworkFaults::default(), 2);
-    assert_eq!(sizes(&cluster, 2), (ROWS, ROWS * ROW_BYTES as u64, 0));
+    assert_eq!(sizes(&mut cluster, 2), (ROWS, ROWS * ROW_BYTES as u64, 0));
     let (bee, _) = cluster.bees("stores")[0];
     assert!(cluster.aim(bee, 1));
     let mut staged = Vec::new();
     send_until_moved(&mut cluster, &mut |cluster, step| {
-        let parts = |cluster: &Cluster| -> u32 {
+        let parts = |cluster: &mut Cluster| -> u32 {
             cluster
                 .log_states(1)
                 .iter()
@@ -133,14 +133,14 @@ fn a_large_bee_moves_although_both_hives_crash() {
     );
     (0..3).for_each(|hive| cluster.restart(hive));
     cluster.advance(Duration::from_secs(1));
-    let (rows, bytes, _) = sizes(&cluster, 0);
+    let (rows, bytes, _) = sizes(&mut cluster, 0);
     assert_eq!((rows, bytes), (ROWS, ROWS * ROW_BYTES as u64))
 }
 
 /// The target commits a few parts in three seconds. The move takes longer than a bee without progress waits.
 #[test]
 fn a_bee_moves_as_long_as_there_is_progress() {
-    let cluster = filled(QUIET, 3);
+    let mut cluster = filled(QUIET, 3);
     let (bee, _) = cluster.bees("stores")[0];
     cluster.stall(1, true);
     assert!(cluster.aim(bee, 1));
@@ -161,5 +161,5 @@ fn a_bee_moves_as_long_as_there_is_progress() {
     );
     cluster.stall(1, false);
     cluster.advance(Duration::from_secs(1));
-    assert_eq!(sizes(&cluster, 2).0, ROWS)
+    assert_eq!(sizes(&mut cluster, 2).0, ROWS)
 }

@@ -111,14 +111,14 @@ pub(crate) fn bells(mutant: Option<Mutant>) -> ClusterSetup {
 }
 
 #[track_caller]
-pub(crate) fn listen(cluster: &Cluster, hive: usize, bell: u64) -> Bell {
+pub(crate) fn listen(cluster: &mut Cluster, hive: usize, bell: u64) -> Bell {
     let hive = cluster.hive(hive).clone();
     cluster.drive(hive.request(Listen(bell))).unwrap()
 }
 
 /// Checks that nothing is left to be done in any log.
 #[track_caller]
-pub(crate) fn at_rest(cluster: &Cluster) {
+pub(crate) fn at_rest(cluster: &mut Cluster) {
     for (at, state) in (0..cluster.hives()).flat_map(|hive| cluster.log_states(hive)).enumerate() {
         let left = (state.outbox.len(), state.untold.len(), state.staged.len(), state.frozen.len());
         assert_eq!((left, state.sweeps.len()), ((0, 0, 0, 0), 0), "log {at}");
@@ -140,26 +140,26 @@ pub(crate) fn notices(mutant: Mutant, test: impl Fn(Option<Mutant>) -> Result<()
 #[test]
 fn a_bee_lives_on_in_the_hive_that_takes_over() {
     let mut cluster = counters(None).start(1);
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 1, 7)), (Ok(1), Ok(2)));
-    let (bee, _) = only_bee(&cluster);
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 1, 7)), (Ok(1), Ok(2)));
+    let (bee, _) = only_bee(&mut cluster);
     cluster.crash(0);
     cluster.take_over(0, 1);
-    assert_eq!(only_bee(&cluster), (bee, 1));
-    assert_eq!((count(&cluster, 1, 7), count(&cluster, 2, 7)), (Ok(3), Ok(4)));
+    assert_eq!(only_bee(&mut cluster), (bee, 1));
+    assert_eq!((count(&mut cluster, 1, 7), count(&mut cluster, 2, 7)), (Ok(3), Ok(4)));
 
     // it comes back without its old colony, and hosts new bees
     cluster.restart(0);
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 0, 8)), (Ok(5), Ok(1)));
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 0, 8)), (Ok(5), Ok(1)));
     assert_eq!(cluster.bees("counters").into_iter().filter(|(_, hive)| *hive == 0).count(), 1);
-    assert_eq!((count(&cluster, 1, 8), count(&cluster, 2, 8)), (Ok(2), Ok(3)));
+    assert_eq!((count(&mut cluster, 1, 8), count(&mut cluster, 2, 8)), (Ok(2), Ok(3)));
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster)
+    at_rest(&mut cluster)
 }
 
 /// A message is under way to a hive that dies: before it has handled the message, or before it could say that it has.
 fn under_way(by: usize, is_handled: bool, mutant: Option<Mutant>) -> Result<(), String> {
     let mut cluster = counters(mutant).start(2);
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 1, 7)), (Ok(1), Ok(2)));
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 1, 7)), (Ok(1), Ok(2)));
     cluster.stall(0, true);
     cluster.hive(1).try_emit(Count(7)).map_err(|busy| format!("{busy:?}"))?;
     cluster.advance(Duration::from_millis(5));
@@ -173,12 +173,12 @@ fn under_way(by: usize, is_handled: bool, mutant: Option<Mutant>) -> Result<(), 
     cluster.advance(Duration::from_millis(100));
     cluster.take_over(0, by);
     cluster.advance(Duration::from_millis(200));
-    match (count(&cluster, 2, 7), count(&cluster, 1, 7)) {
+    match (count(&mut cluster, 2, 7), count(&mut cluster, 1, 7)) {
         (Ok(4), Ok(5)) => {}
         other => return Err(format!("the counter is at {other:?}")),
     }
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster);
+    at_rest(&mut cluster);
     Ok(())
 }
 
@@ -195,7 +195,7 @@ fn a_message_under_way_to_a_dead_hive_arrives_once() {
 /// A hive dies before the messages of its bees have arrived.
 fn outbox(by: usize, mutant: Option<Mutant>) -> Result<(), String> {
     let mut cluster = Cluster::of::<Bank>().app::<Auditor>().network(QUIET).mutant(mutant).start(3);
-    let look = |cluster: &Cluster, account| -> Result<Account, String> {
+    let look = |cluster: &mut Cluster, account| -> Result<Account, String> {
         let hive = cluster.hive(2).clone();
         cluster.drive(hive.request(Look(account))).map_err(|error| error.to_string())
     };
@@ -216,12 +216,12 @@ fn outbox(by: usize, mutant: Option<Mutant>) -> Result<(), String> {
     cluster.cut(0, 1, false);
     cluster.take_over(0, by);
     cluster.advance(Duration::from_millis(500));
-    let account = look(&cluster, 2)?;
+    let account = look(&mut cluster, 2)?;
     if (account.balance, account.faults.len()) != (6 * 5 - 5, 0) {
         return Err(format!("{account:?}"));
     }
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster);
+    at_rest(&mut cluster);
     Ok(())
 }
 
@@ -246,11 +246,12 @@ fn the_timers_of_a_dead_hive_fire_once_in_the_hive_that_takes_over() {
         cluster.take_over(0, 2);
         // those that are due have fired before or fire at once
         cluster.advance(Duration::from_millis(40));
-        let rung = |cluster: &Cluster| (0..6).map(|bell| listen(cluster, 1, bell).rung).collect::<Vec<_>>();
-        assert_eq!(rung(&cluster), [1, 1, 1, 0, 0, 0], "{by_nobody}");
+        let rung =
+            |cluster: &mut Cluster| (0..6).map(|bell| listen(cluster, 1, bell).rung).collect::<Vec<_>>();
+        assert_eq!(rung(&mut cluster), [1, 1, 1, 0, 0, 0], "{by_nobody}");
         cluster.advance(Duration::from_secs(1));
-        assert_eq!(rung(&cluster), [1; 6], "{by_nobody}");
-        at_rest(&cluster)
+        assert_eq!(rung(&mut cluster), [1; 6], "{by_nobody}");
+        at_rest(&mut cluster)
     }
 }
 
@@ -267,12 +268,12 @@ fn handled_by_nobody(logs: u32, mutant: Option<Mutant>) -> Result<(), String> {
         cluster.crash(0);
         cluster.take_over(0, 1);
         cluster.advance(Duration::from_millis(500));
-        let rung: Vec<u64> = (0..4).map(|bell| listen(&cluster, 2, bell).rung).collect();
+        let rung: Vec<u64> = (0..4).map(|bell| listen(&mut cluster, 2, bell).rung).collect();
         if rung != [1; 4] {
             return Err(format!("seed {seed}: {rung:?}"));
         }
         cluster.advance(Duration::from_secs(1));
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
     Ok(())
 }
@@ -310,9 +311,9 @@ fn a_sweep_of_a_dead_hive_goes_on_in_the_hive_that_takes_over() {
         cluster.take_over(0, 1);
         cluster.advance(Duration::from_secs(1));
         for bell in 0..BELLS {
-            assert_eq!(listen(&cluster, 2, bell).tuned, 2, "seed {seed}, bell {bell}, {visited} open")
+            assert_eq!(listen(&mut cluster, 2, bell).tuned, 2, "seed {seed}, bell {bell}, {visited} open")
         }
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
     assert!(interrupted > 1, "a sweep was interrupted in {interrupted} of 6 runs")
 }
@@ -360,7 +361,7 @@ fn settings_whose_log_stalls_are_reported_and_take_effect_when_it_commits() {
 
 /// Checks that bells go on wherever they are, also when they merge and move.
 #[track_caller]
-pub(crate) fn go_on(cluster: &Cluster, seed: u64, hives: [usize; 2]) {
+pub(crate) fn go_on(cluster: &mut Cluster, seed: u64, hives: [usize; 2]) {
     for bell in 0..4 {
         let before = listen(cluster, hives[0], bell).rung;
         cluster.hive(hives[1]).try_emit(Ring(bell)).unwrap();
@@ -396,13 +397,13 @@ fn a_move_is_finished_when_its_source_or_its_target_dies() {
         let at = if dead == 0 { 1 } else { 2 };
         assert!(bees.iter().all(|(_, hive)| [at, 2].contains(hive)), "seed {seed}: {bees:?}");
         assert_eq!(
-            listen(&cluster, 1 - dead, 0),
-            Bell { wound: 1, rung: 1, ..listen(&cluster, 2, 0) },
+            listen(&mut cluster, 1 - dead, 0),
+            Bell { wound: 1, rung: 1, ..listen(&mut cluster, 2, 0) },
             "seed {seed}"
         );
-        go_on(&cluster, seed, [1 - dead, 2]);
+        go_on(&mut cluster, seed, [1 - dead, 2]);
         cluster.advance(Duration::from_secs(1));
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
 }
 
@@ -421,12 +422,12 @@ fn a_merge_is_finished_when_either_hive_dies() {
         cluster.crash(dead);
         cluster.take_over(dead, 2);
         cluster.advance(Duration::from_millis(700));
-        let rung: Vec<u64> = (0..4).map(|bell| listen(&cluster, 2, bell).rung).collect();
+        let rung: Vec<u64> = (0..4).map(|bell| listen(&mut cluster, 2, bell).rung).collect();
         assert_eq!(rung, [2, 2, 1, 1], "seed {seed}");
-        go_on(&cluster, seed, [1 - dead, 2]);
+        go_on(&mut cluster, seed, [1 - dead, 2]);
         cluster.advance(Duration::from_secs(1));
         assert_eq!(cluster.bees("bells").len(), 3, "seed {seed}");
-        at_rest(&cluster)
+        at_rest(&mut cluster)
     }
 }
 
@@ -444,7 +445,7 @@ fn the_bees_of_a_dead_hive_move_and_merge_on_and_a_third_hive_takes_over_everyth
     assert_eq!(bees.len(), 4);
     // one of the dead hive's, and one of the other hive's
     assert_eq!((cluster.move_bee(bees[0], 2), cluster.move_bee(bees[2], 2)), (Ok(()), Ok(())));
-    go_on(&cluster, 0, [1, 2]);
+    go_on(&mut cluster, 0, [1, 2]);
     assert_eq!((cluster.move_bee(bees[0], 1), cluster.move_bee(bees[2], 1)), (Ok(()), Ok(())));
     let hive = cluster.hive(2).clone();
     // bells of all three hives
@@ -455,27 +456,27 @@ fn the_bees_of_a_dead_hive_move_and_merge_on_and_a_third_hive_takes_over_everyth
     cluster.crash(1);
     cluster.take_over(1, 2);
     assert!(cluster.bees("bells").iter().all(|(_, at)| *at == 2));
-    go_on(&cluster, 1, [2, 2]);
-    let rung: u64 = (0..6).map(|bell| listen(&cluster, 2, bell).rung).sum();
+    go_on(&mut cluster, 1, [2, 2]);
+    let rung: u64 = (0..6).map(|bell| listen(&mut cluster, 2, bell).rung).sum();
     assert_eq!(rung, 6 + 4 + 4 + 4);
     for hive in 0..2 {
         cluster.restart(hive)
     }
-    go_on(&cluster, 2, [0, 1]);
+    go_on(&mut cluster, 2, [0, 1]);
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster)
+    at_rest(&mut cluster)
 }
 
 /// A hive starts again. Another one, which does not know it yet, is asked to take over a colony that has handled a message of
 /// the new incarnation, and the message comes once more.
 fn behind(mutant: Option<Mutant>) -> Result<(), String> {
     let mut cluster = counters(mutant).start(6);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     cluster.advance(Duration::from_millis(50));
     cluster.hold_replica(1, Duration::from_secs(1));
     cluster.crash(2);
     cluster.restart(2);
-    assert_eq!(count(&cluster, 2, 7), Ok(2));
+    assert_eq!(count(&mut cluster, 2, 7), Ok(2));
     cluster.stall(0, true);
     cluster.hive(2).try_emit(Count(7)).map_err(|busy| format!("{busy:?}"))?;
     cluster.advance(Duration::from_millis(5));
@@ -492,7 +493,7 @@ fn behind(mutant: Option<Mutant>) -> Result<(), String> {
     }));
     cluster.take_over(0, 1);
     cluster.advance(Duration::from_secs(1));
-    match count(&cluster, 1, 7) {
+    match count(&mut cluster, 1, 7) {
         Ok(5) => Ok(()),
         other => Err(format!("the counter is at {other:?}")),
     }
@@ -505,7 +506,7 @@ fn a_hive_leads_only_when_its_replica_of_the_registry_is_new_enough() {
 
 /// A message has ended two processes of a hive while it ran alone.
 fn poison(mutant: Option<Mutant>) -> Result<(), String> {
-    let mut cluster = bells(mutant).start(7);
+    let mut cluster = bells(mutant).failures_allowed().start(7);
     let wind = Wind { bell: 1, after: Duration::from_millis(100), by_nobody: false };
     cluster.hive(0).try_emit(wind).map_err(|busy| format!("{busy:?}"))?;
     cluster.advance(Duration::from_millis(50));
@@ -516,8 +517,8 @@ fn poison(mutant: Option<Mutant>) -> Result<(), String> {
         state.marker = Some(CrashMarker { running: named.clone(), accused: named, ..CrashMarker::default() })
     });
     cluster.advance(Duration::from_secs(1));
-    at_rest(&cluster);
-    let (bell, letters) = (listen(&cluster, 2, 1), cluster.hive(1).dead_letters().len());
+    at_rest(&mut cluster);
+    let (bell, letters) = (listen(&mut cluster, 2, 1), cluster.hive(1).dead_letters().len());
     if (bell.wound, bell.rung, letters) != (1, 0, 1) {
         return Err(format!("{bell:?}, {letters} dead letters"));
     }
@@ -554,7 +555,7 @@ fn views_contain_the_rows_of_bees_that_were_taken_over() {
 #[test]
 fn what_a_dead_hive_has_asked_for_is_forgotten() {
     let mut cluster = counters(None).start(9);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     cluster.stall(0, true);
     let hive = cluster.hive(1).clone();
     cluster.platform().spawn(Box::pin(async move {
@@ -564,18 +565,18 @@ fn what_a_dead_hive_has_asked_for_is_forgotten() {
     cluster.crash(1);
     cluster.stall(0, false);
     cluster.take_over(1, 2);
-    assert_eq!(count(&cluster, 2, 7), Ok(3), "the request had arrived");
+    assert_eq!(count(&mut cluster, 2, 7), Ok(3), "the request had arrived");
     cluster.hive(2).try_emit(Forget(7)).unwrap();
     cluster.advance(Duration::from_secs(2));
     assert_eq!(cluster.bees("counters"), []);
-    at_rest(&cluster)
+    at_rest(&mut cluster)
 }
 
 #[test]
 fn a_hive_does_not_lead_what_it_cannot_lead() {
-    let cluster = counters(None).start(10);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
-    let lead = |colony, term| {
+    let mut cluster = counters(None).start(10);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
+    let mut lead = |colony, term| {
         let mut state = LogState::default();
         state.begin_term(term);
         let hive = cluster.hive(1).clone();
@@ -585,7 +586,7 @@ fn a_hive_does_not_lead_what_it_cannot_lead() {
     assert_eq!(lead(2, 9), Err(LeadError::Led));
     assert_eq!(lead(9, 9), Err(LeadError::NoColony));
     assert_eq!(lead(1, 1), Err(LeadError::Superseded), "hive 0 leads in this term");
-    assert_eq!((count(&cluster, 1, 7), count(&cluster, 2, 8)), (Ok(2), Ok(1)))
+    assert_eq!((count(&mut cluster, 1, 7), count(&mut cluster, 2, 8)), (Ok(2), Ok(1)))
 }
 
 /// Checks that payments in random runs go wrong with a mutant.

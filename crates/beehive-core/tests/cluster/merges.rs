@@ -80,7 +80,7 @@ fn purses() -> ClusterSetup {
     Cluster::of::<Purses>().hives(3)
 }
 
-fn look(cluster: &Cluster, hive: usize, key: u64) -> Result<Purse, String> {
+fn look(cluster: &mut Cluster, hive: usize, key: u64) -> Result<Purse, String> {
     let hive = cluster.hive(hive).clone();
     cluster.drive(hive.request(Look(key))).map_err(|error| format!("purse {key}: {error}"))
 }
@@ -89,22 +89,22 @@ fn look(cluster: &Cluster, hive: usize, key: u64) -> Result<Purse, String> {
 #[test]
 fn a_message_that_needs_bees_of_several_hives_is_handled_once() {
     for seed in 0..10 {
-        let cluster = purses().start(seed);
+        let mut cluster = purses().start(seed);
         for key in 0..3 {
-            look(&cluster, key as usize, key).unwrap();
+            look(&mut cluster, key as usize, key).unwrap();
         }
         let hives: Vec<usize> = cluster.bees("purses").into_iter().map(|(_, hive)| hive).collect();
         assert_eq!(hives, [0, 1, 2]);
-        let pay = |hive: usize, number, from, to| {
+        let pay = |cluster: &mut Cluster, hive: usize, number, from, to| {
             let hive = cluster.hive(hive).clone();
             cluster.drive(hive.request(Transfer { number, from, to, amount: 5 }))
         };
-        assert_eq!(pay(2, 1, 0, 1), Ok(5), "seed {seed}");
+        assert_eq!(pay(&mut cluster, 2, 1, 0, 1), Ok(5), "seed {seed}");
         assert_eq!(cluster.bees("purses").len(), 2);
-        assert_eq!(pay(0, 2, 1, 2), Ok(5), "seed {seed}");
+        assert_eq!(pay(&mut cluster, 0, 2, 1, 2), Ok(5), "seed {seed}");
         assert_eq!(cluster.bees("purses").len(), 1);
         cluster.advance(Duration::from_secs(1));
-        let all: Vec<Purse> = (0..3).map(|key| look(&cluster, key as usize, key).unwrap()).collect();
+        let all: Vec<Purse> = (0..3).map(|key| look(&mut cluster, key as usize, key).unwrap()).collect();
         assert_eq!(all.iter().map(|purse| purse.balance).collect::<Vec<_>>(), [-5, 0, 5]);
         assert_eq!(all.iter().map(|purse| purse.interest).sum::<u64>(), 2);
         assert!(all.iter().all(|purse| purse.faults.is_empty()), "{all:?}");
@@ -119,7 +119,7 @@ fn storm(seed: u64, keys: u64, takes: bool) -> Result<String, String> {
     let mut cluster = purses().logs_per_hive(1 + seed as u32 % 2).refuse_one_in(30).start(seed);
     let (mut chance, mut number, mut crashes, mut sent) = (Chance(seed), 0, 0, 0);
     for key in 0..keys {
-        look(&cluster, key as usize % 3, key)?;
+        look(&mut cluster, key as usize % 3, key)?;
     }
     if cluster.bees("purses").len() as u64 != keys {
         return Err("each key begins with a bee of its own".into());
@@ -169,7 +169,7 @@ fn storm(seed: u64, keys: u64, takes: bool) -> Result<String, String> {
     // the one bee reads all in one moment
     let (mut balance, mut interest, mut numbers) = (0, 0, BTreeSet::new());
     for key in 0..keys {
-        let purse = look(&cluster, (key % 3) as usize, key)?;
+        let purse = look(&mut cluster, (key % 3) as usize, key)?;
         balance += purse.balance;
         interest += purse.interest;
         numbers.extend(purse.numbers);
@@ -218,7 +218,7 @@ fn thirty_two_bees_of_three_hives_become_one_while_hives_take_over_from_one_anot
 fn a_bee_does_not_stop_for_a_bee_of_a_hive_that_is_down() {
     let mut cluster = purses().start(4);
     for key in 0..3 {
-        look(&cluster, key as usize, key).unwrap();
+        look(&mut cluster, key as usize, key).unwrap();
     }
     cluster.crash(0);
     let transfer = Transfer { number: 1, from: 0, to: 1, amount: 5 };
@@ -226,10 +226,10 @@ fn a_bee_does_not_stop_for_a_bee_of_a_hive_that_is_down() {
     for _ in 0..60 {
         cluster.advance(Duration::from_millis(500));
         assert!(cluster.log_states(1)[0].frozen.is_empty(), "the bee is frozen");
-        assert_eq!(look(&cluster, 1, 1), Ok(Purse::default()));
+        assert_eq!(look(&mut cluster, 1, 1), Ok(Purse::default()));
     }
     cluster.restart(0);
     cluster.advance(Duration::from_secs(3));
     assert_eq!(cluster.bees("purses").len(), 2);
-    assert_eq!(look(&cluster, 2, 1).map(|purse| (purse.balance, purse.faults)), Ok((5, Vec::new())));
+    assert_eq!(look(&mut cluster, 2, 1).map(|purse| (purse.balance, purse.faults)), Ok((5, Vec::new())));
 }

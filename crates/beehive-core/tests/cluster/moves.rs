@@ -10,7 +10,7 @@ use beehive_core::{BeeId, HiveId};
 use std::time::Duration;
 
 /// Returns the only bee of the counters, and its hive.
-pub(crate) fn only_bee(cluster: &Cluster) -> (BeeId, usize) {
+pub(crate) fn only_bee(cluster: &mut Cluster) -> (BeeId, usize) {
     let bees = cluster.bees("counters");
     assert_eq!(bees.len(), 1, "{bees:?}");
     bees[0]
@@ -18,15 +18,15 @@ pub(crate) fn only_bee(cluster: &Cluster) -> (BeeId, usize) {
 
 #[test]
 fn a_bee_moves_to_every_hive_with_its_state() {
-    let cluster = counters(None).start(1);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
-    let (bee, at) = only_bee(&cluster);
+    let mut cluster = counters(None).start(1);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
+    let (bee, at) = only_bee(&mut cluster);
     assert_eq!(at, 0);
     let mut counted = 1;
     for to in [1, 2, 0, 2, 2, 1, 0] {
-        let (from, index) = (only_bee(&cluster).1, cluster.registry(|state| state.index()));
+        let (from, index) = (only_bee(&mut cluster).1, cluster.registry(|state| state.index()));
         assert_eq!(cluster.move_bee(bee, to), Ok(()));
-        assert_eq!(only_bee(&cluster), (bee, to));
+        assert_eq!(only_bee(&mut cluster), (bee, to));
         if from != to {
             // the aim and the decision
             cluster.advance(Duration::from_millis(50));
@@ -39,7 +39,7 @@ fn a_bee_moves_to_every_hive_with_its_state() {
         for hive in 0..3 {
             counted += 1;
             assert_eq!(
-                count(&cluster, hive, 7),
+                count(&mut cluster, hive, 7),
                 Ok(counted),
                 "the bee is at {to}, the request came to {hive}"
             );
@@ -57,25 +57,25 @@ fn a_bee_moves_to_every_hive_with_its_state() {
 #[test]
 fn a_bee_that_has_moved_survives_crashes_of_its_new_hive() {
     let mut cluster = counters(None).start(2);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
-    let (bee, _) = only_bee(&cluster);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
+    let (bee, _) = only_bee(&mut cluster);
     assert_eq!(cluster.move_bee(bee, 1), Ok(()));
-    assert_eq!(count(&cluster, 0, 7), Ok(2));
+    assert_eq!(count(&mut cluster, 0, 7), Ok(2));
     for hive in [0, 1, 0, 1] {
         cluster.crash(hive);
         cluster.restart(hive);
     }
-    assert_eq!(count(&cluster, 2, 7), Ok(3));
+    assert_eq!(count(&mut cluster, 2, 7), Ok(3));
     assert_eq!(cluster.move_bee(bee, 0), Ok(()));
-    assert_eq!(count(&cluster, 2, 7), Ok(4));
+    assert_eq!(count(&mut cluster, 2, 7), Ok(4));
 }
 
 #[test]
 fn only_a_bee_moves_and_only_to_a_hive() {
-    let cluster = counters(None).start(3);
+    let mut cluster = counters(None).start(3);
     assert_eq!(cluster.move_bee(BeeId(9), 1), Err(MoveError::NoSuchBee));
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
-    let (bee, _) = only_bee(&cluster);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
+    let (bee, _) = only_bee(&mut cluster);
     assert_eq!(cluster.move_bee(bee, 9), Err(MoveError::NoSuchHive));
     assert_eq!(cluster.move_bee(bee, 0), Ok(()));
     assert!(cluster.aim(bee, 1));
@@ -118,7 +118,7 @@ fn random_runs_notice_what_does_not_move() {
 #[test]
 fn messages_arrive_while_the_bee_moves() {
     for seed in 0..10 {
-        let cluster = Cluster::of::<Bank>().app::<Auditor>().refuse_one_in(20).start(seed);
+        let mut cluster = Cluster::of::<Bank>().app::<Auditor>().refuse_one_in(20).start(seed);
         let (mut number, mut sum) = (0, 0);
         for round in 0..12 {
             for _ in 0..20 {
@@ -174,7 +174,7 @@ fn what_was_handled_without_a_bee_before_a_crash_does_not_move() {
         assert!(cluster.aim(sender, 1));
         cluster.restart(0);
         cluster.advance(Duration::from_secs(1));
-        assert_eq!(count(&cluster, 2, 7), Ok(2), "seed {seed}");
+        assert_eq!(count(&mut cluster, 2, 7), Ok(2), "seed {seed}");
         assert!(cluster.bees("counters").contains(&(sender, 1)), "seed {seed}: the sender has moved");
     }
     assert!(hit > 10, "{hit} of 60 crashes came between the record and the acknowledgment");
@@ -184,15 +184,16 @@ fn what_was_handled_without_a_bee_before_a_crash_does_not_move() {
 #[test]
 fn a_bee_does_not_stop_for_a_hive_that_is_down() {
     let mut cluster = counters(None).start(6);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
-    let (bee, _) = only_bee(&cluster);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
+    let (bee, _) = only_bee(&mut cluster);
     cluster.crash(1);
     assert!(cluster.aim(bee, 1));
-    let is_aimed = || cluster.registry(|view| view.bee(bee)).is_some_and(|entry| entry.aim.is_some());
+    let is_aimed =
+        |cluster: &Cluster| cluster.registry(|view| view.bee(bee)).is_some_and(|entry| entry.aim.is_some());
     let mut counted = 1;
-    while is_aimed() {
+    while is_aimed(&cluster) {
         counted += 1;
-        assert_eq!(count(&cluster, 2, 7), Ok(counted));
+        assert_eq!(count(&mut cluster, 2, 7), Ok(counted));
         cluster.advance(Duration::from_millis(500));
         let is_frozen = !cluster.log_states(0)[0].frozen.is_empty();
         assert!(!is_frozen || counted >= 20, "the bee is frozen");
@@ -201,7 +202,7 @@ fn a_bee_does_not_stop_for_a_hive_that_is_down() {
     assert_eq!(cluster.move_bee(bee, 1), Err(MoveError::Abandoned));
     cluster.restart(1);
     assert_eq!(cluster.move_bee(bee, 1), Ok(()));
-    assert_eq!((only_bee(&cluster), count(&cluster, 2, 7)), ((bee, 1), Ok(counted + 1)));
+    assert_eq!((only_bee(&mut cluster), count(&mut cluster, 2, 7)), ((bee, 1), Ok(counted + 1)));
 }
 
 /// A message is under way to a hive whose bee has moved. The hive dies before it has sent the message back, and nobody takes
@@ -209,8 +210,8 @@ fn a_bee_does_not_stop_for_a_hive_that_is_down() {
 #[test]
 fn a_message_under_way_to_a_dead_hive_follows_its_bee() {
     let mut cluster = counters(None).start(21);
-    assert_eq!((count(&cluster, 0, 7), count(&cluster, 1, 7)), (Ok(1), Ok(2)));
-    let (bee, at) = only_bee(&cluster);
+    assert_eq!((count(&mut cluster, 0, 7), count(&mut cluster, 1, 7)), (Ok(1), Ok(2)));
+    let (bee, at) = only_bee(&mut cluster);
     assert_eq!(at, 0);
     cluster.advance(Duration::from_millis(50));
     cluster.cut(0, 1, true);
@@ -225,5 +226,5 @@ fn a_message_under_way_to_a_dead_hive_follows_its_bee() {
     };
     cluster.decide(&[Proposal::HiveDead { hive, incarnation }]);
     cluster.advance(Duration::from_millis(200));
-    assert_eq!((count(&cluster, 2, 7), count(&cluster, 1, 7)), (Ok(4), Ok(5)))
+    assert_eq!((count(&mut cluster, 2, 7), count(&mut cluster, 1, 7)), (Ok(4), Ok(5)))
 }

@@ -60,34 +60,39 @@ fn state(term: u64) -> LogState {
 }
 
 /// Tells hive 1 to lead the colony.
-fn lead(cluster: &Cluster, term: u64, journal: Arc<dyn Journal>, state: LogState) -> Result<(), LeadError> {
+fn lead(
+    cluster: &mut Cluster,
+    term: u64,
+    journal: Arc<dyn Journal>,
+    state: LogState,
+) -> Result<(), LeadError> {
     let hive = cluster.hive(1).clone();
     cluster.drive(async move { hive.lead(COLONY, term, journal, state).await })
 }
 
 #[test]
 fn a_hive_that_cannot_lead_goes_on_and_so_does_the_leader() {
-    let cluster = counters(None).start(11);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let mut cluster = counters(None).start(11);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     let journal = || TestJournal::start(1, 0, 0);
-    let other_term = lead(&cluster, 9, journal(), state(8));
+    let other_term = lead(&mut cluster, 9, journal(), state(8));
     assert!(matches!(other_term, Err(LeadError::Log { .. })), "{other_term:?}");
     for _ in 0..=limits::COLONIES_TAKEN_MAX {
-        let full = lead(&cluster, 9, Arc::new(Full), state(9));
+        let full = lead(&mut cluster, 9, Arc::new(Full), state(9));
         assert!(matches!(full, Err(LeadError::Journal { .. })), "{full:?}")
     }
 
     let members = vec![HiveId(0), HiveId(2)];
     cluster.decide(&[Proposal::Members { colony: COLONY, version: 1, members, is_replicated: true }]);
-    assert_eq!(lead(&cluster, 9, journal(), state(9)), Err(LeadError::NoMember));
-    assert_eq!((count(&cluster, 1, 7), count(&cluster, 2, 8)), (Ok(2), Ok(1)))
+    assert_eq!(lead(&mut cluster, 9, journal(), state(9)), Err(LeadError::NoMember));
+    assert_eq!((count(&mut cluster, 1, 7), count(&mut cluster, 2, 8)), (Ok(2), Ok(1)))
 }
 
 /// The registry learns of a later leader while a hive waits for its journal, which is that of an earlier term by now.
 #[test]
 fn a_hive_gives_up_a_term_that_is_over() {
-    let cluster = counters(None).start(12);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let mut cluster = counters(None).start(12);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     let journal = TestJournal::start(1, 0, 0);
     journal.stop();
     let led = Arc::<Mutex<Option<Result<(), LeadError>>>>::default();
@@ -98,20 +103,20 @@ fn a_hive_gives_up_a_term_that_is_over() {
     }));
     cluster.advance(Duration::from_millis(100));
     assert_eq!(*led.lock().unwrap(), None, "the crash marker is not committed");
-    assert_eq!(lead(&cluster, 10, Arc::new(Full), state(10)), Err(LeadError::Led));
+    assert_eq!(lead(&mut cluster, 10, Arc::new(Full), state(10)), Err(LeadError::Led));
     cluster.decide(&[Proposal::Leader { colony: COLONY, term: 10, hive: HiveId(0) }]);
     cluster.advance(Duration::from_millis(100));
     assert_eq!(*led.lock().unwrap(), Some(Err(LeadError::Superseded)));
-    assert_eq!((count(&cluster, 1, 7), count(&cluster, 2, 8)), (Ok(2), Ok(1)));
-    let again = lead(&cluster, 11, Arc::new(Full), state(11));
+    assert_eq!((count(&mut cluster, 1, 7), count(&mut cluster, 2, 8)), (Ok(2), Ok(1)));
+    let again = lead(&mut cluster, 11, Arc::new(Full), state(11));
     assert!(matches!(again, Err(LeadError::Journal { .. })), "it may try again: {again:?}")
 }
 
 /// The registry refuses a hive that did not know yet that another one leads the colony in a later term.
 #[test]
 fn a_hive_that_the_registry_refuses_has_begun_nothing() {
-    let cluster = counters(None).start(13);
-    assert_eq!(count(&cluster, 0, 7), Ok(1));
+    let mut cluster = counters(None).start(13);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
     let journal = Arc::<Patient>::default();
     let led = Arc::<Mutex<Option<Result<(), LeadError>>>>::default();
     let (hive, noted, of_hive) = (cluster.hive(1).clone(), led.clone(), journal.clone());
@@ -127,5 +132,5 @@ fn a_hive_that_the_registry_refuses_has_begun_nothing() {
     assert_eq!(*led.lock().unwrap(), None, "the replica is late");
     cluster.advance(Duration::from_secs(1));
     assert_eq!(*led.lock().unwrap(), Some(Err(LeadError::Superseded)));
-    assert_eq!((count(&cluster, 1, 7), count(&cluster, 2, 8)), (Ok(2), Ok(1)))
+    assert_eq!((count(&mut cluster, 1, 7), count(&mut cluster, 2, 8)), (Ok(2), Ok(1)))
 }

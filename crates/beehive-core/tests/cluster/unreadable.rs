@@ -71,12 +71,12 @@ impl Sums {
 }
 
 fn stays_and_moves_later(decoding: Decoding) {
-    let cluster = Cluster::of::<Sums>().network(QUIET).start(1);
-    let add = |hive| {
+    let mut cluster = Cluster::of::<Sums>().network(QUIET).start(1);
+    let add = |cluster: &mut Cluster, hive: usize| {
         let hive = cluster.hive(hive).clone();
         cluster.drive(hive.request(Add(7)))
     };
-    assert_eq!(add(0), Ok(1));
+    assert_eq!(add(&mut cluster, 0), Ok(1));
     let (bee, at) = cluster.bees("sums")[0];
     assert_eq!(at, 0);
 
@@ -87,11 +87,11 @@ fn stays_and_moves_later(decoding: Decoding) {
     let entry = cluster.registry(|view| view.bee(bee));
     assert!(entry.is_some_and(|entry| entry.aim.is_none() && entry.epoch.0 == 1), "{entry:?}");
     assert_eq!(cluster.bees("sums"), [(bee, 0)]);
-    assert_eq!(add(2), Ok(2), "the bee goes on where it was");
+    assert_eq!(add(&mut cluster, 2), Ok(2), "the bee goes on where it was");
 
     // by then, the hive that refused the bee runs the right program
     assert_eq!(cluster.move_bee(bee, 2), Ok(()));
-    assert_eq!((add(1), cluster.bees("sums")), (Ok(3), vec![(bee, 2)]));
+    assert_eq!((add(&mut cluster, 1), cluster.bees("sums")), (Ok(3), vec![(bee, 2)]));
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn a_bee_goes_on_if_its_rows_cannot_be_shown_when_it_stays() {
 /// A hive takes over two bees, and the one that runs first cannot be decoded.
 fn others_go_on(decoding: Decoding) {
     let mut cluster = Cluster::of::<Sums>().network(QUIET).start(2);
-    let add = |cluster: &Cluster, hive, sum| {
+    let add = |cluster: &mut Cluster, hive, sum| {
         let hive = cluster.hive(hive).clone();
         cluster.drive(hive.request(Add(sum)))
     };
-    assert_eq!((add(&cluster, 0, 7), add(&cluster, 0, 8)), (Ok(1), Ok(1)));
+    assert_eq!((add(&mut cluster, 0, 7), add(&mut cluster, 0, 8)), (Ok(1), Ok(1)));
     cluster.advance(Duration::from_millis(50));
     cluster.crash(0);
     cluster.take_over(0, 1);
@@ -130,20 +130,20 @@ fn others_go_on(decoding: Decoding) {
         waiting.store(true, Ordering::Release)
     }));
     cluster.advance(Duration::from_millis(100));
-    assert_eq!((add(&cluster, 2, 8), add(&cluster, 1, 8)), (Ok(2), Ok(3)), "another bee");
+    assert_eq!((add(&mut cluster, 2, 8), add(&mut cluster, 1, 8)), (Ok(2), Ok(3)), "another bee");
     // it cannot move, and the other one can
     let bees = cluster.bees("sums");
     assert!(bees.iter().all(|(bee, _)| cluster.aim(*bee, 2)));
     cluster.advance(Duration::from_secs(2));
     assert_eq!(cluster.bees("sums").iter().filter(|(_, hive)| *hive == 2).count(), 1);
-    assert_eq!(add(&cluster, 1, 8), Ok(4));
+    assert_eq!(add(&mut cluster, 1, 8), Ok(4));
     assert!(!answered.load(Ordering::Acquire), "the message waits");
 
     // the next process can decode it; the request ended with its hive
     cluster.crash(1);
     cluster.take_over(1, 2);
     cluster.advance(Duration::from_secs(1));
-    assert_eq!((add(&cluster, 2, 7), add(&cluster, 2, 8)), (Ok(2), Ok(5)))
+    assert_eq!((add(&mut cluster, 2, 7), add(&mut cluster, 2, 8)), (Ok(2), Ok(5)))
 }
 
 #[test]

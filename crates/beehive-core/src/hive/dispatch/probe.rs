@@ -6,7 +6,7 @@
 // without the `testing` feature, no probe reads these fields
 #![cfg_attr(not(feature = "testing"), allow(dead_code))]
 
-use crate::cell::{BeeId, CellId, CellSet};
+use crate::cell::{BeeId, CellId, CellSet, HiveId};
 use crate::context::Ctx;
 use crate::hive::consensus::journal::EntryNumber;
 use crate::hive::dispatch::effects::{RouteContext, Sink};
@@ -214,6 +214,8 @@ pub(crate) struct Rerun {
     pub(crate) run: fn(&mut Replay, &[u8]) -> Replayed,
     /// Returns the name of the message and its content as JSON.
     pub(crate) words: fn(&[u8]) -> String,
+    /// Returns the cells that the map names for a message from this hive, as text. Empty if the message cannot be decoded.
+    pub(crate) cells: fn(&[u8], HiveId) -> Vec<String>,
 }
 
 /// The inputs of the second execution of a message.

@@ -1,10 +1,11 @@
 //! Reruns a message outside the hive, in the way a hive runs it, for a probe that compares the outcomes.
 
 use crate::app::{Handlers, Handles};
+use crate::cell::HiveId;
 use crate::hive::dispatch::probe::{Replay, Replayed, Rerun};
 use crate::hive::dispatch::types::handler::map;
 use crate::hive::run::transaction::ended;
-use crate::mapper::Mapper;
+use crate::mapper::{Mapper, close_over_fusion};
 use crate::message::{Message, Reply};
 use crate::panics;
 use crate::state::guard::Held;
@@ -14,7 +15,7 @@ use std::panic::AssertUnwindSafe;
 impl Rerun {
     /// Returns the functions for messages of type `M` and app `A`.
     pub(crate) fn of<A: Handlers + Handles<M>, M: Message>() -> Rerun {
-        Rerun { run: run::<A, M>, words: in_words::<M> }
+        Rerun { run: run::<A, M>, words: in_words::<M>, cells: cells::<A, M> }
     }
 }
 
@@ -36,6 +37,14 @@ fn run<A: Handlers + Handles<M>, M: Message>(replay: &mut Replay, bytes: &[u8]) 
 
     let encoded = |answer: M::Reply| panics::catch(AssertUnwindSafe(|| answer.encoded())).unwrap_or_default();
     Ok(result.map(|answer| answer.map(encoded)).map_err(|failed| failed.in_words()))
+}
+
+/// Maps a message again, and returns the names of the cells.
+fn cells<A: Handlers + Handles<M>, M: Message>(bytes: &[u8], origin: HiveId) -> Vec<String> {
+    let Ok(message) = decode::<M>(M::NAME, bytes) else { return Vec::new() };
+    let mut mapper = Mapper::describing(0, close_over_fusion(A::MONOLITHIC, A::DICTS), origin);
+    map::<A, M>(&message, &mut mapper);
+    mapper.words().to_vec()
 }
 
 /// Returns the name of a message and its content as readable text.

@@ -1,10 +1,12 @@
 //! The colonies of a simulated cluster: their logs, and which hive leads each of them.
 
-use super::Cluster;
+use super::{Cluster, FaultKind};
 use crate::cell::HiveId;
 use crate::hive::consensus::journal::{Entry, EntryNumber, LogState};
 use crate::hive::consensus::registry::{ColonyId, Proposal};
 use crate::testing::TestJournal;
+use crate::testing::cluster::trace::Kind;
+use crate::testing::journal::Told;
 use std::sync::Arc;
 
 /// A colony. All hives replicate its log.
@@ -92,7 +94,10 @@ impl Cluster {
         self.journals += 1;
         let seed = self.seed.wrapping_mul(31).wrapping_add(self.journals);
         let EntryNumber(last) = state.last;
-        let journal = TestJournal::on(&self.platform, seed, self.setup.refuse_one_in, last);
+        let member = &self.members[hive];
+        let told = Told { log: self.log.clone(), hive: HiveId(hive as u32), colony };
+        let journal = TestJournal::on(&member.process, told, seed, self.setup.refuse_one_in, last);
+        journal.slow_down(member.disk_delay);
         let led = &mut self.colonies[at];
         let late = std::mem::take(&mut led.late);
         (led.leader, led.journal) = (hive, Some(journal.clone()));
@@ -113,8 +118,7 @@ impl Cluster {
     /// Panics if nobody leads the colony, if the new leader is down, or if it does not accept the log.
     #[track_caller]
     pub fn depose(&mut self, colony: ColonyId, by: usize) {
-        self.lose_colony(colony).tell_deposed();
-        self.lead_again(colony, by)
+        self.depose_or_not(colony, by, true)
     }
 
     /// Same as [`Cluster::depose`], but the old leader is not told. It goes on handling and sending messages, and its journal
@@ -126,9 +130,16 @@ impl Cluster {
     /// Panics like `depose`.
     #[track_caller]
     pub fn depose_untold(&mut self, colony: ColonyId, by: usize) {
+        self.depose_or_not(colony, by, false)
+    }
+
+    #[track_caller]
+    fn depose_or_not(&mut self, colony: ColonyId, by: usize, is_told: bool) {
         let old = self.leader(colony);
+        let how = if is_told { "" } else { ", and is not told" };
+        self.hit(FaultKind::Depose, Some(old), &format!("deposed: hive {by} leads {colony}{how}"));
         let journal = self.lose_colony(colony);
-        match old == by {
+        match is_told || old == by {
             true => journal.tell_deposed(),
             false => self.untold.push(journal),
         }
@@ -169,7 +180,7 @@ impl Cluster {
     fn lead_again(&mut self, colony: ColonyId, by: usize) {
         let leader = self.hive(by).clone();
         let (journal, state) = self.begin_term(colony, by);
-        let led = self.drive(leader.lead(colony, state.last.term(), journal, state));
+        let led = self.settle(leader.lead(colony, state.last.term(), journal, state));
         if let Err(error) = led {
             panic!("hive {by} does not lead colony {}: {error}", colony.0)
         }
@@ -191,13 +202,14 @@ impl Cluster {
     #[track_caller]
     pub fn take_over_with(&mut self, dead: usize, by: usize, change: impl Fn(&mut LogState)) {
         assert!(!self.is_running(dead), "hive {dead} runs");
+        self.tell(Kind::Fault, Some(by), format_args!("takes over from hive {dead}"));
         let (hive, incarnation) = (HiveId(dead as u32), self.members[dead].incarnation);
         self.registry.decide(&[Proposal::HiveDead { hive, incarnation }]);
         let leader = self.hive(by).clone();
         for colony in self.led_by(dead) {
             let (journal, mut state) = self.begin_term(colony, by);
             change(&mut state);
-            let led = self.drive(leader.lead(colony, state.last.term(), journal, state));
+            let led = self.settle(leader.lead(colony, state.last.term(), journal, state));
             if let Err(error) = led {
                 panic!("hive {by} does not lead colony {}: {error}", colony.0)
             }

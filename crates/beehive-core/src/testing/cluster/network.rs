@@ -5,7 +5,8 @@ use crate::cell::HiveId;
 use crate::hive::links::network::{Network, Packets};
 use crate::seams::Platform;
 use crate::testing::VirtualPlatform;
-use crate::testing::platform::Chance;
+use crate::testing::cluster::trace::{Kind, Log};
+use crate::testing::platform::{Chance, Owner};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -14,6 +15,7 @@ use std::time::Duration;
 /// The network between all hives of a cluster.
 pub(super) struct SimulatedNetwork {
     platform: VirtualPlatform,
+    log: Arc<Log>,
     state: Mutex<State>,
 }
 
@@ -42,7 +44,11 @@ fn pair(one: HiveId, other: HiveId) -> (HiveId, HiveId) {
 }
 
 impl SimulatedNetwork {
-    pub(super) fn new(platform: VirtualPlatform, faults: NetworkFaults) -> Arc<SimulatedNetwork> {
+    pub(super) fn new(
+        platform: VirtualPlatform,
+        faults: NetworkFaults,
+        log: Arc<Log>,
+    ) -> Arc<SimulatedNetwork> {
         let chance = Chance::new(platform.random());
         let state = State {
             chance,
@@ -53,7 +59,7 @@ impl SimulatedNetwork {
             counts: [0; 4],
             largest: 0,
         };
-        Arc::new(SimulatedNetwork { platform, state: Mutex::new(state) })
+        Arc::new(SimulatedNetwork { platform, log, state: Mutex::new(state) })
     }
 
     /// Connects a hive. Its earlier connection ends.
@@ -79,6 +85,12 @@ impl SimulatedNetwork {
         };
     }
 
+    /// Cuts all connections between one of these hives and one of the others. Repairs all other connections.
+    pub(super) fn partition(&self, hives: &[HiveId], others: &[HiveId]) {
+        let pairs = hives.iter().flat_map(|one| others.iter().map(move |other| pair(*one, *other)));
+        self.state.lock().cut = pairs.collect()
+    }
+
     pub(super) fn heal(&self) {
         let mut state = self.state.lock();
         state.cut.clear();
@@ -100,24 +112,32 @@ impl SimulatedNetwork {
         if state.receivers.get(&from.0).is_none_or(|(number, _)| *number != from.1) {
             return;
         }
+        let tell = |fate: &str| {
+            let text = format_args!("to {to}, {} bytes{fate}", packet.len());
+            self.log.add(Kind::Packet, Some(from.0), None, text)
+        };
         state.counts[0] += 1;
         state.largest = state.largest.max(packet.len());
         if state.cut.contains(&pair(from.0, to)) {
             state.counts[3] += 1;
+            tell(": cut off");
             return;
         }
         let (lose, double) = (state.faults.lose_one_in, state.faults.double_one_in);
         if state.hits(lose) {
             state.counts[1] += 1;
+            tell(": lost");
             return;
         }
         let copies = if state.hits(double) { 2 } else { 1 };
         state.counts[2] += copies - 1;
+        tell(if copies == 2 { ": doubled" } else { "" });
         for _ in 0..copies {
             let delay_max = state.faults.delay_max.as_nanos() as u64;
             let delay = Duration::from_nanos(state.chance.next() % delay_max.max(1));
             let (network, packet) = (self.clone(), packet.clone());
-            self.platform.spawn(Box::pin(async move {
+            // a hive that is paused takes nothing
+            let arrival = Box::pin(async move {
                 network.platform.sleep(delay).await;
                 let receiver = {
                     let state = network.state.lock();
@@ -125,9 +145,12 @@ impl SimulatedNetwork {
                     state.receivers.get(&to).and_then(|(_, receiver)| receiver.clone())
                 };
                 if let Some(receiver) = receiver {
+                    let text = format_args!("from {}, {} bytes", from.0, packet.len());
+                    network.log.add(Kind::Arrive, Some(to), None, text);
                     receiver.arrived(from.0, &packet)
                 }
-            }))
+            });
+            self.platform.spawn_as(Owner(to.0), arrival)
         }
     }
 }

@@ -3,6 +3,8 @@
 use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState, Unavailable};
 use crate::seams::{BoxFuture, Platform};
 use crate::testing::VirtualPlatform;
+use crate::testing::cluster::process::Process;
+use crate::testing::cluster::trace::{Brief, Kind, Log};
 use crate::testing::platform::Chance;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use tokio::sync::Notify;
 /// The registry itself: all decisions so far.
 pub(super) struct SharedRegistry {
     platform: VirtualPlatform,
+    log: Arc<Log>,
     decided: Mutex<Decided>,
     /// Notified of each decision.
     news: Notify,
@@ -25,14 +28,19 @@ struct Decided {
 }
 
 impl SharedRegistry {
-    pub(super) fn new(platform: VirtualPlatform) -> Arc<SharedRegistry> {
-        Arc::new(SharedRegistry { platform, decided: Mutex::default(), news: Notify::new() })
+    pub(super) fn new(platform: VirtualPlatform, log: Arc<Log>) -> Arc<SharedRegistry> {
+        Arc::new(SharedRegistry { platform, log, decided: Mutex::default(), news: Notify::new() })
     }
 
     /// Decides proposals, in order.
     pub(super) fn decide(&self, proposals: &[Proposal]) -> Vec<Decision> {
         let mut decided = self.decided.lock();
-        let decisions = proposals.iter().map(|proposal| decided.state.apply(proposal)).collect();
+        let decide = |proposal| {
+            let decision = decided.state.apply(proposal);
+            self.log.add(Kind::Decide, None, None, format_args!("{}: {}", Brief(proposal), Brief(&decision)));
+            decision
+        };
+        let decisions = proposals.iter().map(decide).collect();
         decided.proposals.extend_from_slice(proposals);
         drop(decided);
         self.news.notify_waiters();
@@ -47,6 +55,7 @@ impl SharedRegistry {
 /// A hive's replica of the registry.
 pub(super) struct Replica {
     registry: Arc<SharedRegistry>,
+    process: Process,
     known: Arc<Known>,
     chance: Mutex<Chance>,
     delay_max: Duration,
@@ -61,9 +70,26 @@ struct Known {
     is_stopped: AtomicBool,
     /// Whether the replica learns nothing for a while.
     is_held: AtomicBool,
+    /// Whether the hive cannot reach the registry.
+    is_cut: AtomicBool,
 }
 
 impl Known {
+    /// Waits until the hive can reach the registry.
+    async fn reachable(&self) {
+        loop {
+            let news = self.news.notified();
+            if !self.is_cut.load(Ordering::Acquire) {
+                return;
+            }
+            news.await
+        }
+    }
+
+    fn learns(&self) -> bool {
+        !self.is_held.load(Ordering::Acquire) && !self.is_cut.load(Ordering::Acquire)
+    }
+
     fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
     }
@@ -71,19 +97,25 @@ impl Known {
 
 impl Replica {
     /// Returns a replica that knows all decisions so far. It learns of each further one within `delay_max`.
-    pub(super) fn new(registry: &Arc<SharedRegistry>, delay_max: Duration) -> Arc<Replica> {
+    pub(super) fn new(
+        registry: &Arc<SharedRegistry>,
+        process: &Process,
+        delay_max: Duration,
+    ) -> Arc<Replica> {
         let replica = Arc::new(Replica {
             registry: registry.clone(),
+            process: process.clone(),
             known: Arc::new(Known {
                 state: Mutex::new(registry.look(RegistryState::clone)),
                 news: Notify::new(),
                 is_stopped: AtomicBool::new(false),
                 is_held: AtomicBool::new(false),
+                is_cut: AtomicBool::new(false),
             }),
             chance: Mutex::new(Chance::new(registry.platform.random())),
             delay_max,
         });
-        registry.platform.spawn(Box::pin(learn(replica.clone())));
+        process.spawn(Box::pin(learn(replica.clone())));
         replica
     }
 
@@ -105,10 +137,17 @@ impl Replica {
         }))
     }
 
+    /// Cuts the hive off from the registry, or connects it again.
+    pub(super) fn cut(&self, is_cut: bool) {
+        self.known.is_cut.store(is_cut, Ordering::Release);
+        self.known.news.notify_waiters();
+        self.registry.news.notify_waiters()
+    }
+
     fn delay(&self) -> BoxFuture<()> {
         let nanoseconds = self.delay_max.as_nanos() as u64;
         let delay = self.chance.lock().next() % nanoseconds.max(1);
-        self.registry.platform.sleep(Duration::from_nanos(delay))
+        self.process.sleep(Duration::from_nanos(delay))
     }
 
     /// Learns of the next decisions, of a random number of them.
@@ -129,10 +168,9 @@ async fn learn(replica: Arc<Replica>) {
     let registry = replica.registry.clone();
     while !replica.known.is_stopped() {
         let news = registry.news.notified();
-        let is_held = || replica.known.is_held.load(Ordering::Acquire);
-        if registry.look(RegistryState::index) > replica.index() && !is_held() {
+        if registry.look(RegistryState::index) > replica.index() && replica.known.learns() {
             replica.delay().await;
-            if !is_held() {
+            if replica.known.learns() {
                 replica.catch_up()
             }
             continue;
@@ -147,11 +185,13 @@ impl Registry for Replica {
             return Box::pin(std::future::pending());
         }
         let (there, back) = (self.delay(), self.delay());
-        let registry = self.registry.clone();
+        let (registry, known) = (self.registry.clone(), self.known.clone());
         Box::pin(async move {
             there.await;
+            known.reachable().await;
             let decisions = registry.decide(&proposals);
             back.await;
+            known.reachable().await;
             Ok(decisions)
         })
     }

@@ -3,3 +3,4 @@
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod outbox;
+pub(crate) mod tracer;
