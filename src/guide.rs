@@ -10,15 +10,16 @@
 //! 8. [Settings](settings)
 //! 9. [IO bees](io_bees)
 //! 10. [Testing](testing)
-//! 11. [Watching a hive](watching)
-//! 12. [Embedding](embedding)
-//! 13. [Logs and upgrades](logs)
-//! 14. [What makes it fast](speed)
-//! 15. [Coming from Ryu](from_ryu)
-//! 16. [Apps for networks](network_apps)
-//! 17. [Recipes](recipes)
-//! 18. [What maps understand](understood)
-//! 19. [Errors, one by one](errors)
+//! 11. [What a crash does to an app](crashes)
+//! 12. [Watching a hive](watching)
+//! 13. [Embedding](embedding)
+//! 14. [Logs and upgrades](logs)
+//! 15. [What makes it fast](speed)
+//! 16. [Coming from Ryu](from_ryu)
+//! 17. [Apps for networks](network_apps)
+//! 18. [Recipes](recipes)
+//! 19. [What maps understand](understood)
+//! 20. [Errors, one by one](errors)
 
 macro_rules! chapters {
     ($($name:ident = $file:literal;)*) => {
@@ -38,6 +39,7 @@ chapters! {
     settings = "guide/settings.md";
     io_bees = "guide/io_bees.md";
     testing = "guide/testing.md";
+    crashes = "guide/crashes.md";
     watching = "guide/watching.md";
     embedding = "guide/embedding.md";
     logs = "guide/logs.md";
