@@ -321,8 +321,8 @@ fn a_sweep_of_a_dead_hive_goes_on_in_the_hive_that_takes_over() {
 /// The caller learns that new settings are not in force yet, and they take effect later.
 #[test]
 fn settings_whose_log_stalls_are_reported_and_take_effect_when_it_commits() {
-    let cluster = bells(None).start(5);
-    let change = |pitch: u64| {
+    let mut cluster = bells(None).start(5);
+    let change = |cluster: &Cluster, pitch: u64| {
         let (hive, told) = (cluster.hive(0).clone(), Arc::new(Mutex::new(None)));
         let (table, tell) = (format!("[bells]\npitch = {pitch}").parse().unwrap(), told.clone());
         cluster.platform().spawn(Box::pin(async move { *tell.lock() = Some(hive.reconfigure(table).await) }));
@@ -331,7 +331,7 @@ fn settings_whose_log_stalls_are_reported_and_take_effect_when_it_commits() {
     // the settings with which the hive has started are in the log
     cluster.advance(Duration::from_secs(1));
     cluster.stall(0, true);
-    let (first, second) = (change(3), change(4));
+    let (first, second) = (change(&cluster, 3), change(&cluster, 4));
     cluster.advance(limits::SETTINGS_COMMITTED_AFTER_MAX - Duration::from_millis(1));
     assert!(first.lock().is_none());
     cluster.advance(Duration::from_millis(2));
@@ -348,7 +348,7 @@ fn settings_whose_log_stalls_are_reported_and_take_effect_when_it_commits() {
     // nothing waits for the log but one change that has begun, and one that has not
     let before = cluster.platform().tasks();
     for pitch in 5..100 {
-        change(pitch);
+        change(&cluster, pitch);
         cluster.advance(limits::SETTINGS_COMMITTED_AFTER_MAX + Duration::from_millis(1));
     }
     assert_eq!(cluster.platform().tasks(), before);

@@ -4,7 +4,7 @@ use crate::cell::{BeeId, CellId, HiveId};
 use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{LaneNumbers, Lanes};
 use crate::hive::consensus::journal::{
-    Acked, AppId, Emit, Journal, LaneId, LogState, MessageId, Record, Seq, Waiting,
+    Acked, AppId, Emit, Journal, LaneId, LogState, MessageId, Record, Seq,
 };
 use crate::hive::consensus::log_client::{LogClient, Place};
 use crate::hive::consensus::logged_clock::TimeLogged;
