@@ -41,6 +41,10 @@ impl Field {
     }
 }
 
+/// Removes both values, so that their owner may end.
+#[derive(Message)]
+#[message(reply = ())]
+struct Clear(u64, u64);
 /// Begins a sweep if `sweeps`.
 #[derive(Message)]
 #[message(reply = ())]
@@ -70,6 +74,11 @@ impl Farmer {
     fn join(&mut self, msg: &Join) {
         *self.begun.entry(msg.0).or_default() += 1;
         *self.begun.entry(msg.1).or_default() += 1
+    }
+    #[rcv(joins)]
+    fn clear(&mut self, msg: &Clear) {
+        self.begun.remove(&msg.0);
+        self.begun.remove(&msg.1);
     }
 }
 
@@ -119,6 +128,9 @@ async fn merge_during_a_step(other_sweeps: bool) {
         assert_eq!(hive.request(Visits(key)).await, Ok(sweeps), "cell {key}")
     }
     assert_eq!(entries(&fields.log, |record| matches!(record, Record::Expand { .. })) as u64, sweeps);
+    // the task of the sender's queue has ended, and keeps nothing
+    hive.request(Clear(0, 1)).await.unwrap();
+    eventually("the sender ends", SOON, || hive.status().apps[0].bees == 0).await;
     hive.stop(SOON).await;
     senders.stop();
     fields.log.stop()

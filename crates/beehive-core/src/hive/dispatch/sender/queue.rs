@@ -347,6 +347,8 @@ impl SenderQueue {
         // from now on, every reader of the old queue takes the lock and finds `forward_to`
         gone.any.store(true, Ordering::Release);
         drop((left, deferred_queues));
+        // Its task waits for news of this queue, and all news are now for the other one. It finds nothing, and ends
+        gone.news.notify_one();
 
         let any = !waiting.blocked.is_empty();
         let resolving = any.then(|| waiting.look(&forward_to));
