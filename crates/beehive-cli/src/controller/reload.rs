@@ -16,13 +16,15 @@ pub(crate) struct Reloader {
     options: Mutex<Options>,
 }
 
-/// The reason why a reload changed nothing.
+/// The reason why a reload changed nothing, or not everything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ReloadError {
     /// The controller was started without a configuration file.
     NoFile,
     /// The file has an error. The text names the file, the key and the allowed values.
     Configuration(String),
+    /// The settings of some apps are not in force yet. The text names them; all other changes are in force.
+    NotYet(String),
     /// The controller is stopping.
     Stopped,
 }
@@ -32,7 +34,7 @@ impl std::fmt::Display for ReloadError {
         match self {
             ReloadError::NoFile => formatter
                 .write_str("no configuration file to reload; start the controller with --config FILE"),
-            ReloadError::Configuration(why) => formatter.write_str(why),
+            ReloadError::Configuration(why) | ReloadError::NotYet(why) => formatter.write_str(why),
             ReloadError::Stopped => formatter.write_str("the controller is stopping"),
         }
     }
@@ -54,7 +56,7 @@ impl Reloader {
     ///
     /// # Errors
     ///
-    /// Returns a [`ReloadError`] if the reload fails. In that case nothing has changed.
+    /// Returns a [`ReloadError`] if the reload fails. In that case nothing has changed, except after [`ReloadError::NotYet`].
     pub(crate) async fn reload(&self) -> Result<Reloaded, ReloadError> {
         let outcome = self.reload_locked().await;
         match &outcome {
@@ -67,6 +69,7 @@ impl Reloader {
                     tracing::warn!(apps = ?without_effect, "settings ignored: the apps are not running");
                 }
             }
+            Err(why @ ReloadError::NotYet(_)) => tracing::error!(%why, "configuration reloaded in part"),
             Err(why) => tracing::error!(%why, "configuration not reloaded"),
         }
 
@@ -86,7 +89,7 @@ impl Reloader {
         }
         let apps = outcome.map_err(|why| match why {
             ReconfigureError::Stopped => ReloadError::Stopped,
-            ReconfigureError::NotCommitted { .. } => ReloadError::Configuration(why.to_string()),
+            ReconfigureError::NotCommitted { .. } => ReloadError::NotYet(why.to_string()),
             _ => ReloadError::Configuration(options.settings_error(&why).to_string()),
         })?;
 

@@ -30,7 +30,7 @@ pub(super) async fn reload(
         let code = match why {
             ReloadError::NoFile => FailureCode::NoConfiguration,
             ReloadError::Configuration(_) => FailureCode::BadConfiguration,
-            ReloadError::Stopped => FailureCode::Unavailable,
+            ReloadError::NotYet(_) | ReloadError::Stopped => FailureCode::Unavailable,
         };
         Failure { code, message: why.to_string() }
     })

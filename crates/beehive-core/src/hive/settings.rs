@@ -1,8 +1,8 @@
 //! Changes of settings while the hive is running. Each change makes a new version, and each transaction sees
 //! a single version.
 //!
-//! With a log, a change is committed before any handler sees it. Each app has a task that does one change after another, so a log
-//! that cannot commit holds up only the apps whose settings it contains. The hive then stores the app's new version.
+//! With a log, a change is committed before any handler sees it. The hive then stores the app's new version. Each app has a task
+//! that does one change after another, so a log that cannot commit holds up only the apps whose settings it contains.
 //! Before each run of messages, the thread running a bee compares the bee's version with the app's. A message
 //! is delivered only after the transaction that emitted it. If a bee with new settings sends a message to
 //! another bee of its app, that bee therefore handles the message with the same settings or newer ones.
@@ -72,9 +72,9 @@ pub enum ReconfigureError {
     },
     /// An app rejected its settings.
     Settings(ConfigError),
-    /// The logs of some apps have not committed the new settings for
-    /// [`limits::SETTINGS_COMMITTED_AFTER_MAX`]. They take effect when these logs commit them. Those of all other apps are in
-    /// force.
+    /// New settings of some apps are not in force after [`limits::SETTINGS_COMMITTED_AFTER_MAX`], because a log of these apps does
+    /// not commit: it has not committed the settings, or it leaves no room for the notice of the change before. They take effect
+    /// later. Those of all other apps are in force.
     NotCommitted {
         /// Names of the apps whose new settings are not in force.
         apps: Vec<&'static str>,
@@ -95,13 +95,15 @@ impl std::fmt::Display for ReconfigureError {
             ReconfigureError::NotCommitted { apps, logs } => {
                 let logs: Vec<_> = logs.iter().map(usize::to_string).collect();
                 let seconds = limits::SETTINGS_COMMITTED_AFTER_MAX.as_secs();
-                write!(
-                    f,
-                    "the new settings of {} are not in force yet, because log number {} has not committed them for {seconds} s; \
-                     they take effect when it does, and those of all other apps are in force",
-                    apps.join(", "),
-                    logs.join(", ")
-                )
+                write!(f, "the new settings of {} are not in force after {seconds} s", apps.join(", "))?;
+                if !logs.is_empty() {
+                    let logs = logs.join(", ");
+                    write!(
+                        f,
+                        ": a log of these apps does not commit (their settings are in log number {logs})"
+                    )?
+                }
+                write!(f, "; they take effect later, and those of all other apps are in force")
             }
             ReconfigureError::Stopped => write!(f, "the hive has stopped"),
         }
@@ -188,6 +190,8 @@ impl HiveInner {
         if accepted.is_empty() {
             return Ok(Vec::new());
         }
+        // created before the check, so that no notification is lost
+        let stopping = self.stopping.notified();
         if self.is_stopped() {
             return Err(ReconfigureError::Stopped);
         }
@@ -196,6 +200,7 @@ impl HiveInner {
         tokio::select! {
             biased;
             () = self.upcoming.told(&accepted) => {}
+            () = stopping => return Err(ReconfigureError::Stopped),
             () = self.platform.sleep(limits::SETTINGS_COMMITTED_AFTER_MAX) => {}
         }
         let name = |app: &u16| names.get(usize::from(*app)).copied();
