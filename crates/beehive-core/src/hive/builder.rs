@@ -220,15 +220,15 @@ impl Builder {
 
     /// Spreads the bees of all apps over several logs, except for apps named in [`Builder::journal_of`] or
     /// [`Builder::in_memory`]. Each bee is in one of these logs. Its first cell determines which one, and the
-    /// bee may later move to another. Everything that belongs to no bee, such as a sweep, is in the first
-    /// log.
+    /// bee may later move to another. Everything that belongs to no bee, such as a sweep or a stateless handler, is in the
+    /// first log. Replaces the log of [`Builder::journal`].
     ///
     /// The logs commit independently of one another. While one of them cannot commit, the bees of the
     /// others continue. If the cells of a message have owners in several logs, the hive moves these owners
     /// to one log before it merges them; the message waits until all of these logs commit. [`Builder::journal`]
     /// says what must be the same as when the logs were written. Logs may be added behind the others, but none may be removed.
-    /// Each log says which number it has among all logs of the hive, and a start that gives it another one, or fewer logs, is
-    /// refused.
+    /// Each log says which number it has among all logs of the hive, in the order of the builder's calls, and a start that gives
+    /// it another number, or fewer logs, is refused. So call this after [`Builder::journal_of`] if you may add logs one day.
     pub fn journals(mut self, logs: impl IntoIterator<Item = (Arc<dyn Journal>, LogState)>) -> Self {
         self.logs.add_default(logs);
         self

@@ -254,8 +254,9 @@ fn place(link: &Link, logs: usize) -> LogPlace {
     LogPlace { number: link.position() as u32, of: logs as u32 }
 }
 
-/// Checks that logs are in the order in which a hive that decides alone had them before, and that none is missing. In a cluster,
-/// the caller says whose log each one is.
+/// Checks that logs are in the order in which a hive that decides alone had them before, and that their number is not smaller. A log
+/// that says nothing is new, or its first entries were not committed; the hive cannot tell such a log from an empty one that was
+/// given instead of another log. In a cluster, the caller says whose log each one is.
 ///
 /// # Errors
 ///
