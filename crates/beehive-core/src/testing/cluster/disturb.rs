@@ -172,8 +172,8 @@ impl Cluster {
     }
 
     /// Ends all faults: none happens at random any more, logs refuse nothing, the network neither loses nor doubles packets, no
-    /// partition, pause, slow disk or clock skew is left, and hives that are down start. Time does not pass: what was under way
-    /// may still be.
+    /// partition, pause, stall, slow disk or clock skew is left, and hives that are down start. A replica that
+    /// [is held](Cluster::hold_replica) stays held for its time. Time does not pass: what was under way may still be.
     ///
     /// # Panics
     ///
@@ -211,10 +211,16 @@ impl Cluster {
         let running = self.members.iter().flat_map(|member| &member.running).next();
         let Some(Running { hive, replica }) = running.cloned() else { return Err(MoveError::Unavailable) };
         self.hit(FaultKind::Move, Some(to), &format!("{bee} moves here"));
-        // the hive may not know yet where the bee is
+        // the hive may not know yet where the bee is, and may crash before it does
         let index = self.registry(RegistryState::index);
-        self.drive(replica.wait(index));
-        self.drive(hive.move_bee(bee, HiveId(to as u32)))
+        self.drive(async move {
+            tokio::select! {
+                biased;
+                () = replica.wait(index) => {}
+                () = hive.over() => return Err(MoveError::Unavailable),
+            }
+            hive.move_bee(bee, HiveId(to as u32)).await
+        })
     }
 
     /// Asks the registry to move a bee to a hive, and lets no time pass. Returns whether the bee will move, unless something

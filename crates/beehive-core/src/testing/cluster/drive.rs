@@ -166,7 +166,7 @@ impl Cluster {
     }
 
     #[track_caller]
-    fn fail_if_a_handler_failed(&mut self) {
+    pub(super) fn fail_if_a_handler_failed(&mut self) {
         if let Some((what, chain)) = self.log.take_failure()
             && !self.setup.failures_allowed
         {

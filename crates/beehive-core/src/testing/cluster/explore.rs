@@ -1,6 +1,7 @@
 //! Runs a scenario with many seeds, each of which decides on other faults and another order.
 
 use super::report::{SEED, command};
+use super::trace::DISTINCT_MAX;
 use super::{Cluster, ClusterSetup, FaultKind, Trace};
 use crate::panics;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +20,10 @@ pub struct Explored {
     pub seeds: u64,
     /// Number of events.
     pub events: u64,
-    /// Number of events that differ in more than their time. If more seeds add few of them, they repeat what others have done.
+    /// Number of events that differ in more than their time, at most a million. If more seeds add few of them, they repeat what
+    /// others have done.
     pub distinct_events: usize,
-    /// Number of faults that took effect, by kind.
+    /// Number of faults, by kind. Moves are counted when they begin.
     pub faults: BTreeMap<FaultKind, u64>,
     /// Virtual time of all runs together.
     pub simulated: Duration,
@@ -84,7 +86,11 @@ fn number(variable: &str) -> Option<u64> {
 fn seeds(count: u64) -> std::ops::RangeInclusive<u64> {
     match number(SEED) {
         Some(only) => only..=only,
-        None => 1..=number(SEEDS).unwrap_or(count),
+        None => {
+            let count = number(SEEDS).unwrap_or(count);
+            assert!(count > 0, "no seed would run: set {SEEDS} to 1 or more");
+            1..=count
+        }
     }
 }
 
@@ -139,24 +145,58 @@ impl ClusterSetup {
             explored.seeds += 1;
             explored.events += trace.events();
             explored.simulated += cluster.platform.elapsed();
-            distinct.extend(cluster.log.distinct());
+            let room = DISTINCT_MAX.saturating_sub(distinct.len());
+            distinct.extend(cluster.log.distinct().into_iter().take(room));
             for (kind, count) in &cluster.counts {
                 *explored.faults.entry(*kind).or_default() += count
             }
             drop(cluster);
             if seed == first {
-                same(seed, &trace, &self.run_one(seed, &scenario)?.trace())
+                self.run_again(seed, &trace, &scenario)
             }
         }
         explored.distinct_events = distinct.len();
         Ok(explored)
     }
 
+    /// Runs a scenario again that has passed with this seed, and checks that the same happens.
+    #[track_caller]
+    fn run_again(&self, seed: u64, before: &Trace, scenario: &impl Fn(&mut Cluster)) {
+        let run = |setup: &ClusterSetup| match setup.run_one(seed, scenario) {
+            Ok(cluster) => cluster.trace(),
+            Err((failed, _)) => {
+                panic!("seed {seed} passes in one run and fails in another: {}\n{DIFFER}", failed.why)
+            }
+        };
+        let after = run(self);
+        if after.digest() == before.digest() {
+            return;
+        }
+        let found = match before.is_whole() && after.is_whole() {
+            true => first_difference(before, &after),
+            false => {
+                let whole = self.clone().keep_events(usize::MAX);
+                first_difference(&run(&whole), &run(&whole))
+            }
+        };
+        match found {
+            Some((one, other)) => {
+                panic!("two runs with seed {seed} differ, first in these events:\n{one}\n{other}\n{DIFFER}")
+            }
+            None => panic!("of several runs with seed {seed}, some differ\n{DIFFER}"),
+        }
+    }
+
     /// Runs the scenario with one seed. Returns the cluster as the scenario left it.
     #[track_caller]
     fn run_one(&self, seed: u64, scenario: &impl Fn(&mut Cluster)) -> Result<Cluster, Failed> {
         let mut cluster = self.clone().start(seed);
-        match panics::catch(AssertUnwindSafe(|| scenario(&mut cluster))) {
+        let run = || {
+            scenario(&mut cluster);
+            // what has run since the last call that looks
+            cluster.fail_if_a_handler_failed()
+        };
+        match panics::catch(AssertUnwindSafe(run)) {
             Ok(()) => Ok(cluster),
             Err(panic) => {
                 let (why, command) = (panics::text(&*panic), command(seed));
@@ -167,18 +207,14 @@ impl ClusterSetup {
     }
 }
 
-/// Checks that two runs with the same seed have the same trace.
-#[track_caller]
-fn same(seed: u64, one: &Trace, other: &Trace) {
-    if one.digest() == other.digest() {
-        return;
-    }
+/// What makes two runs with one seed differ.
+const DIFFER: &str = "help: an app or the scenario depends on something that no seed decides, such as the real time, a static, or \
+                      the order of a `HashMap`; take time and randomness from `Ctx` (in a scenario: `Cluster::random`), and \
+                      iterate over a `BTreeMap`";
+
+/// Returns the first lines in which two traces differ.
+fn first_difference(one: &Trace, other: &Trace) -> Option<(String, String)> {
     let end = || std::iter::once(String::from("(nothing more)"));
-    let pairs = one.lines().chain(end()).zip(other.lines().chain(end()));
-    let (one, other) = pairs.into_iter().find(|(one, other)| one != other).unwrap_or_default();
-    panic!(
-        "two runs with seed {seed} differ, first in these events:\n{one}\n{other}\n\
-         help: an app or the scenario depends on something that no seed decides, such as the real time, a static, or the order \
-         of a `HashMap`; take time and randomness from `Ctx` (in a scenario: `Cluster::random`), and iterate over a `BTreeMap`"
-    )
+    let mut pairs = one.lines().chain(end()).zip(other.lines().chain(end()));
+    pairs.find(|(one, other)| one != other)
 }

@@ -17,9 +17,13 @@ pub(super) fn asked() -> Option<String> {
     std::env::var(TRACE).ok().filter(|what| !what.is_empty())
 }
 
-/// Returns the command that runs the current test with one seed.
+/// Returns the command that runs the current test with one seed. Outside of a test, the program runs again.
 pub(super) fn command(seed: u64) -> String {
     let variable = |name| std::env::var(name).ok();
+    let Some(test) = test_name() else {
+        let program = std::env::args().next().unwrap_or_default();
+        return format!("{SEED}={seed} {program}");
+    };
     let mut command = format!("{SEED}={seed} cargo test");
     if let Some(package) = variable("CARGO_PKG_NAME") {
         command.push_str(&format!(" -p {package}"))
@@ -33,10 +37,7 @@ pub(super) fn command(seed: u64) -> String {
             command.push_str(&format!(" --{kind} {target}"))
         }
     }
-    match test_name() {
-        Some(name) => command + &format!(" -- {name} --exact"),
-        None => command,
-    }
+    command + &format!(" -- {test} --exact")
 }
 
 /// Returns the name of the test program without the hash that cargo appends.
@@ -78,7 +79,7 @@ impl Cluster {
             (Some(all), _) if all == "all" => (None, trace),
             (Some(what), _) => (Some(what.clone()), trace.about(&what)),
             (None, Some(chain)) => {
-                let what = format!("#{chain} ");
+                let what = format!("#{chain}");
                 (Some(what.clone()), trace.about(&what).of_apps().newest(SHOWN))
             }
             (None, None) => (None, trace.of_apps().newest(SHOWN)),
@@ -96,8 +97,8 @@ impl Display for Report<'_> {
         }
         let lines = shown.lines().count();
         match about {
-            Some(what) => writeln!(f, "{lines} of {events} events, about `{}`:", what.trim())?,
-            None => writeln!(f, "the last {lines} of {events} events:")?,
+            Some(what) => writeln!(f, "{lines} of {events} events, about `{what}`:")?,
+            None => writeln!(f, "the last {lines} events of apps ({events} events in all):")?,
         }
         write!(f, "{shown}")?;
         write!(

@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use crate::hive::consensus::registry::ColonyId;
+use crate::limits;
 use crate::seams::Platform;
 use crate::testing::platform::Chance;
 use crate::time::Time;
@@ -63,7 +64,9 @@ impl FaultKind {
 
 /// Faults that happen at random times. The seed of the cluster decides when, which, and to which hive.
 ///
-/// If there are several hives, at least one of them always runs, and each fault ends after some time. [`Cluster::heal`] ends all of them.
+/// If there are several hives, at least one of them always runs. Each fault ends after some time, except for moves and for bees that
+/// another hive has taken over. [`Cluster::heal`] ends all of them. The end of a partition also repairs what a test has
+/// [cut](Cluster::cut).
 ///
 /// ```
 /// use beehive_core::testing::{FaultKind, Faults};
@@ -276,6 +279,9 @@ impl Cluster {
     #[track_caller]
     fn depose_at_random(&mut self, storm: &mut Storm, colony: ColonyId, by: usize) {
         let old = self.leader(colony);
+        if old != by && !self.has_room(by, 1) {
+            return;
+        }
         // a process that is paused or cut off cannot be told
         let can_be_told = self.able().contains(&old);
         match can_be_told && storm.coin() {
@@ -284,13 +290,23 @@ impl Cluster {
         }
     }
 
+    /// Checks whether a hive may lead so many colonies more. A hive whose logs were taken over founds new ones, so their number
+    /// grows in a long run.
+    fn has_room(&self, hive: usize, more: usize) -> bool {
+        self.led_by(hive).len() + more <= limits::COLONIES_TAKEN_MAX
+    }
+
     #[track_caller]
     fn follow_up(&mut self, storm: &mut Storm, sequel: Sequel) {
         match sequel {
             Sequel::Restart(hive) => self.restart(hive),
             Sequel::TakeOver(dead) => {
+                let more = self.led_by(dead).len();
+                let able: Vec<usize> =
+                    self.able().into_iter().filter(|hive| self.has_room(*hive, more)).collect();
+                // without one, the hive starts again with the logs that it had
                 if !self.is_running(dead)
-                    && let Some(by) = storm.one_of(&self.able())
+                    && let Some(by) = storm.one_of(&able)
                 {
                     self.take_over(dead, by)
                 }
@@ -301,7 +317,9 @@ impl Cluster {
                 for colony in self.led_by(isolated) {
                     let is_led = self.led_colonies().contains(&colony);
                     match storm.one_of(&able) {
-                        Some(by) if is_led && by != isolated => self.depose_untold(colony, by),
+                        Some(by) if is_led && by != isolated && self.has_room(by, 1) => {
+                            self.depose_untold(colony, by)
+                        }
                         _ => {}
                     }
                 }

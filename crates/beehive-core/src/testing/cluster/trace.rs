@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Default number of the newest events that a cluster keeps.
 pub(super) const EVENTS_KEPT: usize = 10_000;
 /// Number of distinct events that a cluster counts.
-const DISTINCT_MAX: usize = 1 << 20;
+pub(super) const DISTINCT_MAX: usize = 1 << 20;
 /// Number of messages from outside whose short numbers are remembered.
 const CHAINS_MAX: usize = 1 << 16;
 
@@ -121,6 +121,11 @@ impl Trace {
         self.events
     }
 
+    /// Checks whether all events are kept.
+    pub(super) fn is_whole(&self) -> bool {
+        self.kept.len() as u64 == self.events
+    }
+
     /// Returns the lines, oldest first.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         self.kept.iter().map(Event::to_string)
@@ -128,9 +133,13 @@ impl Trace {
 
     /// Keeps only what concerns `what`: the lines that contain this text, all other lines about the same messages from outside,
     /// and all faults. The text may be a cell (`accounts[4]`), a bee (`bee 7`), a handler (`bank.withdraw`), a message from
-    /// outside (`#12`), or any other part of a line.
+    /// outside (`#12`), or any other part of a line. It must end where a word or a number ends: `bee 7` is not in `bee 70`.
     pub fn about(mut self, what: &str) -> Trace {
-        let mentions = |event: &Event| event.to_string().contains(what);
+        let is_end = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+        let mentions = |event: &Event| {
+            let line = event.to_string();
+            line.match_indices(what).any(|(at, found)| is_end(&line[at + found.len()..]))
+        };
         let chains: BTreeSet<u64> =
             self.kept.iter().filter(|event| mentions(event)).filter_map(|event| event.chain).collect();
         let is_same = |event: &Event| event.chain.is_some_and(|chain| chains.contains(&chain));
