@@ -18,13 +18,13 @@ pub(crate) struct Withdraw(u64);
 
 #[derive(Message)]
 #[message(reply = ())]
-pub(crate) struct Deposit(u64);
+pub(crate) struct Deposit(pub(crate) u64);
 
 #[derive(Message)]
 #[message(reply = ())]
 pub(crate) struct Transfer {
-    from: u64,
-    to: u64,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 #[derive(Message)]
@@ -125,7 +125,6 @@ mod tests {
     #[test]
     fn a_transfer_in_one_request_loses_no_coin() {
         let explored = explore(in_one_request).unwrap_or_else(|failed| panic!("{failed}"));
-        assert_eq!(explored.seeds, 100);
         println!("{explored}")
     }
 }

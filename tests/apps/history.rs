@@ -4,6 +4,7 @@
 
 use crate::bank::{Bank, Deposit, Transfer};
 use crate::controller::{Ban, Guard};
+use crate::crashes::{Bank as Coins, Deposit as DepositCoins, Transfer as TransferCoins};
 use crate::hello::{Greeter, Hello};
 use crate::key_value::{Delete, Get, Put, Store};
 use crate::routing::{Link, Routes, Routing};
@@ -182,6 +183,14 @@ examples! {
                 1..=9 => io.emit(Transfer { from: account, to: account, amount }),
                 _ => io.emit(Deposit { account, amount }),
             }
+        };
+        devices: none;
+    }
+    crashes {
+        apps: Coins;
+        emit: |io, chance| match chance.below(3) {
+            0 => io.emit(DepositCoins(chance.below(40))),
+            _ => io.emit(TransferCoins { from: chance.below(40), to: chance.below(40) }),
         };
         devices: none;
     }

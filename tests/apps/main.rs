@@ -9,6 +9,9 @@ mod bank;
 #[path = "../../examples/controller.rs"]
 mod controller;
 #[allow(dead_code)]
+#[path = "../../examples/crashes.rs"]
+mod crashes;
+#[allow(dead_code)]
 #[path = "../../examples/hello.rs"]
 mod hello;
 mod history;
