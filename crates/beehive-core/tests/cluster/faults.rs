@@ -38,7 +38,11 @@ fn a_hive_that_is_paused_does_nothing_and_then_goes_on() {
     cluster.crash(0);
     cluster.restart(0);
     let took = time(&mut cluster, |cluster| assert_eq!(count(cluster, 1, 7), Ok(3)));
-    assert!(took < 100 * MS, "{took:?}")
+    assert!(took < 100 * MS, "{took:?}");
+    // the end of the pause of the old process is not the end of this one
+    cluster.pause(0, 500 * MS);
+    let took = time(&mut cluster, |cluster| assert_eq!(count(cluster, 1, 7), Ok(4)));
+    assert!(took >= 500 * MS, "{took:?}")
 }
 
 /// Another hive leads while the leader is paused. When it goes on, it does not know, and nothing that it does counts.
@@ -130,6 +134,7 @@ fn heal_ends_all_faults() {
     cluster.partition(&[0]);
     cluster.crash(2);
     cluster.pause(1, Duration::from_secs(100));
+    cluster.hold_replica(1, Duration::from_secs(100));
     cluster.heal();
     cluster.advance(100 * MS);
     assert!((0..3).all(|hive| cluster.is_running(hive)));

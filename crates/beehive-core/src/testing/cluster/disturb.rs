@@ -5,7 +5,6 @@ use super::{Cluster, Colony, FaultKind, Running};
 use crate::cell::{BeeId, HiveId};
 use crate::hive::MoveError;
 use crate::hive::consensus::registry::{Decision, Proposal, Registry, RegistryState};
-use crate::seams::Platform;
 use std::time::Duration;
 
 impl Cluster {
@@ -107,7 +106,7 @@ impl Cluster {
 
     /// Pauses the process of a hive for some time, as a long page fault or a stopped virtual machine would: none of its tasks
     /// runs, and the packets to it wait. Its clock goes on. Requests that the test itself gives to the hive are not held up
-    /// ([`Cluster::any_hive`] returns another hive).
+    /// ([`Cluster::any_hive`] returns another hive). A later pause replaces this one.
     ///
     /// # Panics
     ///
@@ -116,12 +115,7 @@ impl Cluster {
     pub fn pause(&mut self, hive: usize, duration: Duration) {
         assert!(self.is_running(hive), "hive {hive} is down");
         self.hit(FaultKind::Pause, Some(hive), &format!("is paused for {duration:?}"));
-        let (process, platform) = (self.members[hive].process.clone(), self.platform.clone());
-        process.pause();
-        self.platform.spawn(Box::pin(async move {
-            platform.sleep(duration).await;
-            process.resume()
-        }))
+        self.members[hive].process.pause(duration)
     }
 
     /// Makes each commit of a hive's logs take longer by `delay`, also of the logs that it leads later. Zero ends this.
@@ -172,8 +166,8 @@ impl Cluster {
     }
 
     /// Ends all faults: none happens at random any more, logs refuse nothing, the network neither loses nor doubles packets, no
-    /// partition, pause, stall, slow disk or clock skew is left, and hives that are down start. A replica that
-    /// [is held](Cluster::hold_replica) stays held for its time. Time does not pass: what was under way may still be.
+    /// partition, pause, stall, slow disk, clock skew or held replica is left, and hives that are down start. A clock that was ahead
+    /// stands still until the time has caught up. Time does not pass: what was under way may still be.
     ///
     /// # Panics
     ///
@@ -191,6 +185,7 @@ impl Cluster {
             member.disk_delay = Duration::ZERO;
             member.process.resume();
             member.process.set_ahead(Duration::ZERO);
+            member.running.iter().for_each(|running| running.replica.release());
             self.journals(hive).for_each(|journal| {
                 journal.slow_down(Duration::ZERO);
                 journal.stall(false)

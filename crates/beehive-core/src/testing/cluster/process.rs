@@ -15,6 +15,8 @@ pub(super) struct Process {
     machine: VirtualPlatform,
     owner: Owner,
     clock: Arc<Clock>,
+    /// Number of times that the hive was paused, resumed, or started. The end of a pause has no effect if it has changed.
+    changes: Arc<AtomicU64>,
 }
 
 /// The clock of a hive.
@@ -29,7 +31,12 @@ struct Clock {
 impl Process {
     /// Returns the machine of a hive. Its clock is right.
     pub(super) fn new(machine: &VirtualPlatform, hive: HiveId) -> Process {
-        Process { machine: machine.clone(), owner: Owner(hive.0), clock: Arc::default() }
+        Process {
+            machine: machine.clone(),
+            owner: Owner(hive.0),
+            clock: Arc::default(),
+            changes: Arc::default(),
+        }
     }
 
     /// Sets the time by which the clock is ahead. If that is less than before, the clock stands still until the time has
@@ -42,16 +49,26 @@ impl Process {
 
     /// Another process begins, to which the clock may show an earlier time.
     pub(super) fn begins(&self) {
-        self.machine.resume(self.owner);
+        self.resume();
         self.clock.shown.store(0, Ordering::Release)
     }
 
-    /// Runs nothing until [`Process::resume`].
-    pub(super) fn pause(&self) {
-        self.machine.pause(self.owner)
+    /// Runs nothing for some time, or until [`Process::resume`]. A later pause replaces this one.
+    pub(super) fn pause(&self, duration: Duration) {
+        let change = self.changes.fetch_add(1, Ordering::AcqRel) + 1;
+        self.machine.pause(self.owner);
+        let process = self.clone();
+        // a task of the machine, because those of the hive do not run
+        self.machine.spawn(Box::pin(async move {
+            process.machine.sleep(duration).await;
+            if process.changes.load(Ordering::Acquire) == change {
+                process.resume()
+            }
+        }))
     }
 
     pub(super) fn resume(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
         self.machine.resume(self.owner)
     }
 

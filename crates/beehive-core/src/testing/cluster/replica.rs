@@ -8,7 +8,7 @@ use crate::testing::cluster::trace::{Brief, Kind, Log};
 use crate::testing::platform::Chance;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -70,6 +70,8 @@ struct Known {
     is_stopped: AtomicBool,
     /// Whether the replica learns nothing for a while.
     is_held: AtomicBool,
+    /// Number of times that this has begun and ended. The end of a time has no effect if it has changed.
+    changes: AtomicU64,
     /// Whether the hive cannot reach the registry.
     is_cut: AtomicBool,
 }
@@ -110,6 +112,7 @@ impl Replica {
                 news: Notify::new(),
                 is_stopped: AtomicBool::new(false),
                 is_held: AtomicBool::new(false),
+                changes: AtomicU64::new(0),
                 is_cut: AtomicBool::new(false),
             }),
             chance: Mutex::new(Chance::new(registry.platform.random())),
@@ -126,15 +129,24 @@ impl Replica {
         self.registry.news.notify_waiters()
     }
 
-    /// Learns nothing for some time.
+    /// Learns nothing for some time, or until [`Replica::release`]. A later call replaces this one.
     pub(super) fn hold(self: &Arc<Self>, duration: Duration) {
+        let change = self.known.changes.fetch_add(1, Ordering::AcqRel) + 1;
         self.known.is_held.store(true, Ordering::Release);
         let (replica, platform) = (self.clone(), self.registry.platform.clone());
         platform.clone().spawn(Box::pin(async move {
             platform.sleep(duration).await;
-            replica.known.is_held.store(false, Ordering::Release);
-            replica.registry.news.notify_waiters()
+            if replica.known.changes.load(Ordering::Acquire) == change {
+                replica.release()
+            }
         }))
+    }
+
+    /// Learns of decisions again.
+    pub(super) fn release(&self) {
+        self.known.changes.fetch_add(1, Ordering::AcqRel);
+        self.known.is_held.store(false, Ordering::Release);
+        self.registry.news.notify_waiters()
     }
 
     /// Cuts the hive off from the registry, or connects it again.
