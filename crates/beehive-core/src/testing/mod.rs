@@ -137,7 +137,7 @@
 //!
 //! # Crashes
 //!
-//! A [`Cluster`] runs several hives on one virtual clock, and lets them crash, pause, lose packets and lose their offices.
+//! A [`Cluster`] runs several hives on one virtual clock, and lets them crash, pause, lose packets, and lose their logs to one another.
 //! [`ClusterSetup::check`] runs a scenario with many seeds, and shows the command that repeats a failure.
 //!
 //! # A hive on all cores

@@ -1,4 +1,4 @@
-//! Renders messages as JSON for people. The output is cut at a given length, however large the message is.
+//! Renders values for people: messages as JSON. The output is cut at a given length, however large the value is.
 
 use serde::Serialize;
 use std::io::{Error, Write};
@@ -28,8 +28,19 @@ impl Write for Bounded {
 /// Returns the JSON of a value, cut at a character boundary after at most `bytes_max` bytes. Appends `…` if
 /// the JSON was cut or the value cannot be written as JSON.
 pub(crate) fn bounded<T: Serialize + ?Sized>(value: &T, bytes_max: usize) -> String {
+    bounded_by(bytes_max, |out| serde_json::to_writer(out, value).is_ok())
+}
+
+/// Returns the debug output of a value, cut as in [`bounded`].
+#[cfg(feature = "testing")]
+pub(crate) fn bounded_debug<T: std::fmt::Debug>(value: &T, bytes_max: usize) -> String {
+    bounded_by(bytes_max, |out| write!(out, "{value:?}").is_ok())
+}
+
+/// Returns what `write` writes. It returns whether that is the whole.
+fn bounded_by(bytes_max: usize, write: impl FnOnce(&mut Bounded) -> bool) -> String {
     let mut out = Bounded { text: Vec::new(), bytes_max };
-    let whole = serde_json::to_writer(&mut out, value).is_ok();
+    let whole = write(&mut out);
     let mut text = match String::from_utf8(out.text) {
         Ok(text) => text,
         // the last character was cut

@@ -160,7 +160,7 @@ impl Storm {
     }
 
     fn plan_next(&mut self, now: Time) {
-        let pause = self.within(2 * self.faults.every);
+        let pause = self.within(self.faults.every.saturating_mul(2));
         self.next = (!self.faults.kinds.is_empty()).then(|| now + pause)
     }
 }

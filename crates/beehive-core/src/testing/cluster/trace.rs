@@ -1,10 +1,12 @@
 //! `Trace`: what happened in a simulated cluster, one line for each event.
 
 use crate::cell::HiveId;
+use crate::hive::message::render;
+use crate::key::CellHasher;
 use crate::testing::VirtualPlatform;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::{Debug, Display, Formatter, Write};
+use std::fmt::{Debug, Display, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -183,7 +185,7 @@ struct State {
     kept: VecDeque<Event>,
     kept_max: usize,
     events: u64,
-    digest: Digest,
+    digest: CellHasher,
     /// The digests of the events, without their times.
     distinct: BTreeSet<u64>,
     /// The short numbers of causal chains.
@@ -193,31 +195,13 @@ struct State {
     failure: Option<(String, u64)>,
 }
 
-/// The 64-bit FNV-1a hash of everything written to it. It is the same in every process and on every machine.
-struct Digest(u64);
-
-impl Default for Digest {
-    fn default() -> Self {
-        Digest(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Write for Digest {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        for byte in text.bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        }
-        Ok(())
-    }
-}
-
 impl Log {
     pub(super) fn new(clock: VirtualPlatform, kept_max: usize) -> Arc<Log> {
         let state = State {
             kept: VecDeque::new(),
             kept_max,
             events: 0,
-            digest: Digest::default(),
+            digest: CellHasher::new(0),
             distinct: BTreeSet::new(),
             chains: BTreeMap::new(),
             chains_begun: 0,
@@ -249,7 +233,11 @@ impl Log {
 
     pub(super) fn trace(&self) -> Trace {
         let state = self.state.lock();
-        Trace { kept: state.kept.iter().cloned().collect(), events: state.events, digest: state.digest.0 }
+        Trace {
+            kept: state.kept.iter().cloned().collect(),
+            events: state.events,
+            digest: state.digest.finish(),
+        }
     }
 
     /// Returns the digests of the distinct events so far.
@@ -272,12 +260,11 @@ impl State {
     }
 
     fn add(&mut self, event: Event) {
-        // writing to a digest cannot fail
-        let _ = writeln!(self.digest, "{event}");
+        self.digest.bytes(event.to_string().as_bytes());
         if event.kind.is_main() && self.distinct.len() < DISTINCT_MAX {
-            let mut digest = Digest::default();
-            let _ = write!(digest, "{:?} {:?} {}", event.kind, event.hive, event.text);
-            self.distinct.insert(digest.0);
+            let mut digest = CellHasher::new(0);
+            digest.bytes(format!("{:?} {:?} {}", event.kind, event.hive, event.text).as_bytes());
+            self.distinct.insert(digest.finish());
         }
         self.events += 1;
         self.kept.push_back(event);
@@ -293,29 +280,8 @@ pub(crate) struct Brief<'a, T>(pub(crate) &'a T);
 /// Longest text of a [`Brief`], in bytes.
 const BRIEF_BYTES_MAX: usize = 160;
 
-/// Text that ends after [`BRIEF_BYTES_MAX`].
-struct Bounded(String);
-
-impl Write for Bounded {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let room = BRIEF_BYTES_MAX.saturating_sub(self.0.len());
-        match text.len() <= room {
-            true => self.0.push_str(text),
-            false => {
-                self.0.extend(text.chars().take(room));
-                self.0.push('…');
-                return Err(std::fmt::Error);
-            }
-        }
-        Ok(())
-    }
-}
-
 impl<T: Debug> Display for Brief<'_, T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let mut text = Bounded(String::new());
-        // it fails at the end of the room
-        let _ = write!(text, "{:?}", self.0);
-        f.write_str(&text.0)
+        f.write_str(&render::bounded_debug(self.0, BRIEF_BYTES_MAX))
     }
 }
