@@ -11,7 +11,7 @@ use crate::hive::admission::credits::Cause;
 use crate::hive::consensus::journal::{AppId, LoggedSettings, Record};
 use crate::hive::dispatch::inner::{AnyApp, Change, Hive, HiveInner};
 use crate::hive::dispatch::turn::Place;
-use crate::hive::dispatch::upcoming::Accepted;
+use crate::hive::dispatch::upcoming::{Accepted, Coming};
 use crate::hive::message::batch::{Address, Batch, Source};
 use crate::hive::start_error::StartError;
 use crate::limits;
@@ -154,8 +154,8 @@ impl Hive {
     /// settings of apps with other logs. Changed apps that handle [`Reconfigured`] get this
     /// message. Maps never depend on settings, so no cell moves.
     ///
-    /// Of several calls, the last one counts. If the settings of an app have not begun to be written when a later call
-    /// replaces them, they never take effect, and the earlier call waits for those of the later one.
+    /// The last of several calls decides. A later call replaces settings of an app that the hive has not begun to write: they
+    /// never take effect, and the earlier call waits for those of the later one.
     ///
     /// Cancel-safe: dropping the future does not stop the change.
     ///
@@ -227,9 +227,9 @@ impl HiveInner {
         let _one_at_a_time = self.upcoming.accepting.lock().await;
         let (mut accepted, mut changes) = (Vec::new(), Vec::new());
         for ((at, app), table) in (0u16..).zip(apps).zip(tables) {
-            match self.upcoming.will_be(at, &table) {
-                Some(Some(by)) => accepted.push(by),
-                None if app.has_settings(&table) => {}
+            match self.upcoming.compare(at, &table) {
+                Coming::Same(change) => accepted.push(change),
+                Coming::Nothing if app.has_settings(&table) => {}
                 _ => changes.push(app.clone().change(table).map_err(ReconfigureError::Settings)?),
             }
         }

@@ -3,6 +3,7 @@
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::LoggedSettings;
 use crate::hive::dispatch::inner::Change;
+use crate::panics;
 use crate::state::any::AnyState;
 use crate::state::{ConfigError, ConfigSource};
 use crossbeam_utils::CachePadded;
@@ -78,8 +79,11 @@ impl Settings {
 
     fn put(&self, instance: Box<dyn AnyState>, table: toml::Table, version: u32) {
         let mut current = self.current.write();
-        *current = Current { version, table, instance };
-        self.version.store(version, Ordering::Release)
+        let old = std::mem::replace(&mut *current, Current { version, table, instance });
+        self.version.store(version, Ordering::Release);
+        drop(current);
+        // without the lock, because it contains values of the app
+        panics::harmless(|| drop(old));
     }
 }
 

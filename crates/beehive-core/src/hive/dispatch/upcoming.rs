@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use tokio::sync::Notify;
 
-/// What has to be done about an app's settings.
+/// One step of an app from its settings to the next ones.
 #[derive(Default)]
 pub(in crate::hive) struct Step {
     /// Settings that are in force, and not in the app's log yet: those with which the hive has started.
@@ -52,13 +52,25 @@ pub(in crate::hive) struct Upcoming {
 /// A change that was accepted: the number of the app, and that of the change.
 pub(in crate::hive) type Accepted = (u16, u64);
 
+/// The settings of an app that are not in force yet, beside those that somebody wants.
+pub(in crate::hive) enum Coming {
+    /// The app keeps its settings.
+    Nothing,
+    /// This change brings the same ones.
+    Same(Accepted),
+    /// The app gets other ones.
+    Others,
+}
+
 impl Upcoming {
-    /// Returns whether an app's settings will be those in `table`, and if so, by which change. Returns `None` if no change of the
-    /// app's settings is upcoming.
-    pub(in crate::hive) fn will_be(&self, app: u16, table: &toml::Table) -> Option<Option<Accepted>> {
+    /// Compares the settings that an app will have with those in `table`.
+    pub(in crate::hive) fn compare(&self, app: u16, table: &toml::Table) -> Coming {
         let of_apps = self.of_apps.lock();
-        let of_app = of_apps.get(&app)?;
-        of_app.newest.as_ref().map(|newest| (newest == table).then_some((app, of_app.accepted)))
+        match of_apps.get(&app).and_then(|of_app| Some((of_app, of_app.newest.as_ref()?))) {
+            None => Coming::Nothing,
+            Some((of_app, newest)) if newest == table => Coming::Same((app, of_app.accepted)),
+            Some(_) => Coming::Others,
+        }
     }
 
     /// Accepts new settings.
@@ -125,6 +137,7 @@ impl Upcoming {
         self.without(changes, |of_app| of_app.in_force)
     }
 
+    /// Returns the apps for which `done` returns a lower number than that of their change.
     fn without(&self, changes: &[Accepted], done: impl Fn(&OfApp) -> u64) -> Vec<u16> {
         let of_apps = self.of_apps.lock();
         let is_done =
