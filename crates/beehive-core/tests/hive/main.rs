@@ -41,6 +41,7 @@ mod moved_dictionaries;
 mod next_program;
 mod order;
 mod order_across_turns;
+mod outside_timers;
 mod ownership_handover;
 mod poison_messages;
 mod postpone;

@@ -269,24 +269,28 @@ impl<M: Message> MessageType<M> {
         if part_of.is_none() || cx.turn.hive.log_of(AppId(app)).is_none() {
             return wait(range, cx.turn);
         }
-        // A stateless handler set these timers while handling messages from outside. Each timer gets its own
-        // record.
+        // A stateless handler set these timers while handling messages from outside. Each timer gets its own record, which
+        // consumes it under the id that derives from the message, and logs it under a number on the lane of its app: nobody
+        // acknowledges a message on the lane of a sender outside, because such a sender sends again what is not handled. Here
+        // the log does, so the log must learn when the message is handled.
         for index in range {
-            let one = index..index + 1;
-            for emit in receiver.emits(batch, one.clone(), None, Some(at), &mut Payloads::default()) {
-                let (wait, one) = (wait.clone(), one.clone());
-                let step: Effect = Box::new(move |cx| wait(one, cx.turn));
-                let Some(link) = cx.turn.hive.log_for_stateless(emit.id) else { continue };
-                ordered_release::consume(
-                    &link,
-                    emit.id,
-                    emit.message_type.into(),
-                    part_of,
-                    (Emits(vec![emit]), None),
-                    smallvec![step],
-                    cx,
-                )
-            }
+            let consumed = batch.source.message_id(index, app);
+            let Some(link) = cx.turn.hive.log_for_stateless(consumed) else { continue };
+            let reserved = link.reserve(AppId(app));
+            let timer = batch.pass_on(index, Numbers::again(reserved.id), false);
+            let mut emits = receiver.emits(&timer, 0..1, None, Some(at), &mut Payloads::default());
+            let Some(emit) = emits.pop() else { continue };
+            let (kind, shared) = (self.clone(), cx.queue.share());
+            let step: Effect = Box::new(move |cx| kind.set_timer((at, app), &timer, 0..1, shared, cx.turn));
+            ordered_release::consume(
+                &link,
+                consumed,
+                emit.message_type.into(),
+                part_of,
+                (Emits(vec![emit]), Some(reserved)),
+                smallvec![step],
+                cx,
+            )
         }
     }
 
