@@ -30,6 +30,9 @@ pub const CLAIMS_PER_PROPOSAL_MAX: usize = 1_024;
 /// Maximum number of merges for which one sender's messages wait at the same time. Further merges start as others
 /// finish.
 pub const MERGES_PER_SENDER_MAX: usize = 64;
+/// The time after which a merge no longer counts towards [`MERGES_PER_SENDER_MAX`]: it waits for something, which must not hold
+/// up the others.
+pub const MERGE_COUNTED_FOR_MAX: Duration = Duration::from_millis(10);
 
 /// Maximum number of one sender's blocked messages that are checked when a merge may have finished. The messages behind
 /// them wait longer, but cost nothing until they are checked.

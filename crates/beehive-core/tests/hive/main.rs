@@ -81,4 +81,5 @@ mod undo_cost;
 mod unencodable_values;
 mod unlogged_reads;
 mod views;
+mod waiting_merges;
 mod watchdog;

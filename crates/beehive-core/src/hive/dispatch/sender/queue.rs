@@ -23,13 +23,27 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
+/// A merge in flight, or a step of a sweep.
+struct Uniting {
+    app: u16,
+    cells: CellSet,
+    /// Whether it counts towards the limit on merges of the sender.
+    counts: bool,
+}
+
+impl Uniting {
+    fn is(&self, app: u16, cells: &[CellId]) -> bool {
+        self.app == app && self.cells[..] == *cells
+    }
+}
+
 /// A sender's waiting messages and the state of its `resolve` task.
 #[derive(Default)]
 struct Waiting {
     /// The waiting messages, in the order in which they were sent.
     blocked: Queue,
-    /// App and cells of each merge in flight.
-    uniting: Vec<(u16, CellSet)>,
+    /// The merges in flight.
+    uniting: Vec<Uniting>,
     /// Whether a `resolve` task is running for this queue.
     resolving: bool,
     /// Number of threads that are sending on the sender's behalf: see [`SenderQueue::enter`].
@@ -366,9 +380,7 @@ impl Waiting {
     /// Returns the waiting messages that are first in line for their cells and have no merge in flight, grouped by app; each
     /// sweep is a separate entry.
     fn heads(&self) -> Vec<Head> {
-        let uniting = |app, cells: &[CellId]| {
-            self.uniting.iter().any(|(of, united)| *of == app && united[..] == *cells)
-        };
+        let uniting = |app, cells: &[CellId]| self.uniting.iter().any(|merge| merge.is(app, cells));
         self.blocked.heads(uniting)
     }
 
@@ -478,6 +490,9 @@ impl QueueState {
     }
 
     /// Starts merges for the cells that still have no owner or several, up to the limit on merges per sender.
+    ///
+    /// A merge that takes long waits for something: mostly for a log that commits nothing. It stops counting, so that those
+    /// that wait for one log do not hold up those that need another one.
     fn unite(self: &Arc<Self>, hive: &Arc<HiveInner>) {
         let mut begun = Vec::new();
         {
@@ -486,27 +501,48 @@ impl QueueState {
                 // what waits has moved to the queue of the bee into which the sender merged, and is begun there
                 return;
             }
+            let counted = waiting.uniting.iter().filter(|merge| merge.counts).count();
+            let mut left = limits::MERGES_PER_SENDER_MAX.saturating_sub(counted);
             for Head { app, owners, sets, .. } in waiting.heads() {
-                let left = limits::MERGES_PER_SENDER_MAX.saturating_sub(waiting.uniting.len());
-                for cells in sets.into_iter().take(left) {
-                    waiting.uniting.push((app, cells.clone()));
+                let sets = sets.into_iter().take(left);
+                left -= sets.len();
+                for cells in sets {
+                    waiting.uniting.push(Uniting { app, cells: cells.clone(), counts: true });
                     begun.push((app, cells, owners.clone()))
                 }
             }
         }
         for (app, cells, owners) in begun {
-            let (state, united) = (self.clone(), owners.unite(cells.clone(), hive));
+            let (state, mut united) = (self.clone(), owners.unite(cells.clone(), hive));
+            let long = hive.platform.sleep(limits::MERGE_COUNTED_FOR_MAX);
             // a merge needs a task of its own: it holds bodies of bees, so it must run to completion
             hive.spawn(Box::pin(async move {
-                united.await;
-                state.waiting(|state, waiting| {
-                    let in_flight = waiting.uniting.iter().position(|(of, set)| *of == app && *set == cells);
-                    // one of them: two senders that have merged may each have a sweep of this app
-                    in_flight.map(|at| waiting.uniting.swap_remove(at));
-                    state.news.notify_one()
+                tokio::select! {
+                    biased;
+                    () = &mut united => {}
+                    () = long => {
+                        state.of_merge(app, &cells, |merges, at| {
+                            merges.get_mut(at).map(|merge| merge.counts = false);
+                        });
+                        united.await
+                    }
+                }
+                state.of_merge(app, &cells, |merges, at| {
+                    merges.swap_remove(at);
                 })
             }))
         }
+    }
+
+    /// Changes the merges in flight, given the place of the one with these cells, and wakes the `resolve` task. Two senders that
+    /// have merged may each have a sweep of one app; this is then about one of them.
+    fn of_merge(self: &Arc<Self>, app: u16, cells: &[CellId], change: impl FnOnce(&mut Vec<Uniting>, usize)) {
+        self.waiting(|state, waiting| {
+            if let Some(at) = waiting.uniting.iter().position(|merge| merge.is(app, cells)) {
+                change(&mut waiting.uniting, at)
+            }
+            state.news.notify_one()
+        })
     }
 }
 
