@@ -60,6 +60,9 @@ struct Drift {
     id: u64,
     from: u64,
 }
+/// A timer that a stateless handler of `Third` sets for a message from outside.
+#[derive(Message)]
+struct LateFromOutside(u64);
 /// What a bee of `Third` sends that soon has only empty cells and retires.
 #[derive(Message)]
 struct Brief {
@@ -96,6 +99,9 @@ pub(crate) const PLANTED: u64 = 40;
 const ROUND_EVERY: u64 = 50;
 /// Added to the ids of messages that timers send.
 const LATE: u64 = 1 << 40;
+const OUTSIDE_EVERY: u64 = 11;
+/// The first of the cells of `Third` that count what timers for messages from outside send.
+const FROM_OUTSIDE: u64 = 500;
 /// Number of cells of `Fourth` that count what bees of `Third` send that soon retire.
 const BRIEF: u64 = 8;
 
@@ -175,6 +181,19 @@ impl Third {
     #[rcv(sharded)]
     fn look(&mut self, msg: &AtThird) -> Arrivals {
         self.arrivals.get(&msg.0).cloned().unwrap_or_default()
+    }
+    #[rcv(stateless)]
+    fn begin(&mut self, msg: &Begin, ctx: &mut Ctx) {
+        if msg.0.is_multiple_of(OUTSIDE_EVERY) {
+            ctx.after(Duration::from_millis(msg.0 % 4), LateFromOutside(msg.0))
+        }
+    }
+    #[rcv(sharded)]
+    fn late_from_outside(&mut self, msg: &LateFromOutside) {
+        let cell = self.arrivals.entry(FROM_OUTSIDE + msg.0 % BRIEF).or_default();
+        add(cell, msg.0, msg.0, 1);
+        // the numbers of messages from timers are not recorded
+        cell.2.remove(&msg.0);
     }
     #[rcv(stateless)]
     fn later(&mut self, msg: &Later, ctx: &mut Ctx) {
@@ -291,6 +310,7 @@ pub(crate) async fn check(hive: &Hive, messages: u64) -> Result<(), Finding> {
     let all = || 0..messages;
     let zero = (0, 0, 0);
     let (mut second, mut both, mut third, mut fourth, mut brief) = (zero, zero, zero, zero, zero);
+    let mut outside = zero;
     for key in 0..10 {
         second = plus(second, &ask(hive, AtSecond(key)).await?)
     }
@@ -302,8 +322,10 @@ pub(crate) async fn check(hive: &Hive, messages: u64) -> Result<(), Finding> {
         fourth = plus(fourth, &ask(hive, AtFourth(key)).await?)
     }
     for key in 0..BRIEF {
-        brief = plus(brief, &ask(hive, AtFourth(100 + key)).await?)
+        brief = plus(brief, &ask(hive, AtFourth(100 + key)).await?);
+        outside = plus(outside, &ask(hive, AtThird(FROM_OUTSIDE + key)).await?)
     }
+    compare("third, late", outside, squares(all().filter(|id| id % OUTSIDE_EVERY == 0)))?;
     compare("second", second, squares(all()))?;
     compare("second, both", both, squares(all().filter(|id| id % 3 == 0)))?;
     compare("third, both", third, squares(all().filter(|id| id % 3 == 0 && id % 2 != 0)))?;
