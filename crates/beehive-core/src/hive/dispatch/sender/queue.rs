@@ -522,7 +522,9 @@ impl QueueState {
                     () = &mut united => {}
                     () = long => {
                         state.of_merge(app, &cells, |merges, at| {
-                            merges.get_mut(at).map(|merge| merge.counts = false);
+                            if let Some(merge) = merges.get_mut(at) {
+                                merge.counts = false
+                            }
                         });
                         united.await
                     }
