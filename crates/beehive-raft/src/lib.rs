@@ -21,6 +21,8 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod backup;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 mod data;
 mod error;
 pub mod files;

@@ -37,3 +37,94 @@ pub const RESTORE_RAISES_NUMBERS: u64 = 1 << 32;
 
 /// Maximum number of logs (colonies) of one hive.
 pub const LOGS_MAX: u16 = 1024;
+
+/// Limits of the connections between the hives of a cluster.
+#[cfg(feature = "cluster")]
+pub mod wire {
+    use std::time::Duration;
+
+    /// Maximum length of a packet, a call or an answer: the largest log entry, and what a call says about it. A longer one
+    /// is refused by its sender.
+    pub const MESSAGE_BYTES_MAX: usize = beehive_protocol::limits::ENCODED_BYTES_MAX + (64 << 10);
+
+    /// Maximum length of a packet or a call of the failure detector.
+    pub const DETECTOR_BYTES_MAX: usize = 64 << 10;
+
+    /// Calls of the consensus groups that are longer than this have a lane of their own, so that votes and heartbeats do not
+    /// wait behind snapshots.
+    pub const SMALL_BYTES_MAX: usize = 64 << 10;
+
+    /// A message is cut into parts of this length, which are the frames of the wire.
+    pub const PART_BYTES: usize = 128 << 10;
+
+    /// Maximum length of a frame: a part and its header. A longer frame breaks the connection.
+    pub const FRAME_BYTES_MAX: usize = PART_BYTES + 64;
+
+    /// Maximum length of a frame before the other side has shown that it belongs to the cluster.
+    pub const HELLO_BYTES_MAX: usize = 4 << 10;
+
+    /// Maximum length of a cluster's name, in bytes.
+    pub const CLUSTER_NAME_BYTES_MAX: usize = 256;
+
+    /// Minimum length of a join token, in bytes. A shorter one could be guessed by trying.
+    pub const TOKEN_BYTES_MIN: usize = 16;
+
+    /// Maximum number of bytes that wait in one lane to one hive. A packet beyond it is dropped, and a call waits. A single
+    /// message may be longer, if nothing else waits.
+    pub const WAITING_BYTES_MAX: usize = 16 << 20;
+
+    /// What a waiting message counts in addition to its bytes.
+    pub const WAITING_MESSAGE_BYTES: usize = 128;
+
+    /// Maximum number of calls that are served at once in one lane for one hive. The others wait unread.
+    pub const CALLS_SERVED_MAX: usize = 64;
+
+    /// Maximum number of bytes of the calls that are served at once in one lane for one hive. A single call may be longer.
+    pub const SERVED_BYTES_MAX: usize = 16 << 20;
+
+    /// Maximum number of calls of which a hive remembers that their caller no longer waits, before they arrive.
+    pub const FORGOTTEN_MAX: usize = 1024;
+
+    /// Maximum number of connections that have not shown yet that they belong to the cluster. One more closes the oldest.
+    pub const STRANGERS_MAX: usize = 64;
+
+    /// Maximum number of hives that a wire knows.
+    pub const PEERS_MAX: usize = 256;
+
+    /// A connection that has not finished its handshake after this time is closed.
+    pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
+
+    /// Maximum time for a TCP connection to be established.
+    pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
+
+    /// Pause before the second attempt to connect. It doubles with each further attempt, up to [`BACKOFF_MAX`].
+    pub const BACKOFF_MIN: Duration = Duration::from_millis(50);
+
+    /// Maximum pause between two attempts to connect.
+    pub const BACKOFF_MAX: Duration = Duration::from_secs(1);
+
+    /// A connection that has carried nothing for this time is probed.
+    pub const PROBE_EVERY: Duration = Duration::from_secs(1);
+
+    /// A connection whose probe is not answered in this time is broken.
+    pub const PROBE_TIME_MAX: Duration = Duration::from_secs(3);
+
+    /// How long a stop waits for answers and for what is still to be sent.
+    pub const DRAIN_TIME_MAX: Duration = Duration::from_millis(500);
+
+    /// Maximum number of bytes under way in one lane that the receiver has not taken yet.
+    pub const LANE_WINDOW_BYTES: u32 = 1 << 20;
+
+    /// Maximum number of bytes under way in one connection. The windows of all lanes together are smaller, so no lane can
+    /// take the room of another one.
+    pub const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+
+    /// Maximum number of bytes of the names and values of a stream's headers.
+    pub const HEADERS_BYTES_MAX: u32 = 4 << 10;
+
+    /// The same refusal is logged again after this time.
+    pub const REFUSAL_LOGGED_EVERY: Duration = Duration::from_secs(60);
+
+    /// Pause between two log lines about connections that have not shown that they belong to the cluster.
+    pub const STRANGER_LOGGED_EVERY: Duration = Duration::from_secs(1);
+}

@@ -1,0 +1,10 @@
+//! The wire between hives, over real sockets on the loopback interface.
+#![allow(missing_docs)]
+
+mod calls;
+mod flood;
+mod hives;
+mod hostile;
+mod reconnect;
+mod refusals;
+mod stop;
