@@ -12,6 +12,8 @@
 //!   witness                      how far the log has been acknowledged
 //! ```
 //!
+//! With the feature `cluster`, the module `cluster` replicates the logs of several hives. These logs are in memory so far.
+//!
 //! The files are described byte by byte in `log/format.rs`, `log/witness.rs`, `log/checkpoint.rs` and
 //! `backup.rs`.
 

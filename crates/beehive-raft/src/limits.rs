@@ -38,6 +38,46 @@ pub const RESTORE_RAISES_NUMBERS: u64 = 1 << 32;
 /// Maximum number of logs (colonies) of one hive.
 pub const LOGS_MAX: u16 = 1024;
 
+/// Size of the parts of a snapshot that one hive sends to another.
+#[cfg(feature = "cluster")]
+pub const CHUNK_BYTES: usize = 1 << 20;
+
+/// How long a part of a snapshot may take. If the connection is silent, the transfer begins again after this time.
+#[cfg(feature = "cluster")]
+pub const CHUNK_WITHIN: Duration = Duration::from_secs(2);
+
+/// Number of bytes of entries that one call carries. A larger entry has a call of its own.
+#[cfg(feature = "cluster")]
+pub const CALL_BYTES: usize = 1 << 20;
+
+/// Maximum size of a snapshot that a hive accepts from another.
+#[cfg(feature = "cluster")]
+pub const SNAPSHOT_BYTES_MAX: usize = 4 << 30;
+
+/// How long a proposal to the registry is repeated before it fails.
+#[cfg(feature = "cluster")]
+pub const PROPOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long one attempt to reach the leader of the registry takes.
+#[cfg(feature = "cluster")]
+pub const ATTEMPT_WITHIN: Duration = Duration::from_millis(500);
+
+/// Pause between two attempts of anything that waits for another hive.
+#[cfg(feature = "cluster")]
+pub const RETRY: Duration = Duration::from_millis(10);
+
+/// How long an election may take before a member begins the next one.
+#[cfg(feature = "cluster")]
+pub const ELECTION_WITHIN: Duration = Duration::from_millis(100);
+
+/// By how much each further member of a group lets the ones before it try to become the leader.
+#[cfg(feature = "cluster")]
+pub const ELECTION_STAGGER: Duration = Duration::from_millis(40);
+
+/// How long a member whose log is shorter than that of another one leaves elections to the other.
+#[cfg(feature = "cluster")]
+pub const BEHIND_FOR: Duration = Duration::from_millis(500);
+
 /// Limits of the connections between the hives of a cluster.
 #[cfg(feature = "cluster")]
 pub mod wire {

@@ -1,6 +1,52 @@
-//! Several hives that form a cluster: how they reach each other.
+//! Several hives that form a cluster: they replicate their logs and their registry with openraft, and take over from each other.
+//!
+//! Experimental. All logs are in memory, and the hives of a cluster are fixed when it begins. [`Member`] says what follows.
+//!
+//! ```text
+//!            hive ──► RaftJournal ──► group of a colony ─┐            ┌─ other hives
+//!     lead ▲   └────► RaftRegistry ─► group of the ──────┼─ transport ┤
+//!          └── follow: elected, deposed     registry     │            │
+//!              detector: pings ─► elections ─────────────┘            └─
+//! ```
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `transport.rs`, `wire/` | the seam to the sockets; the sockets |
+//! | `types.rs`, `frames.rs` | openraft's types; the calls as bytes |
+//! | `log_store.rs`, `machine.rs`, `folds.rs` | the log of a group; its state machine; the states of colonies and registry |
+//! | `network.rs`, `router.rs` | calls to the other members; calls and packets from them |
+//! | `group.rs`, `journal.rs` | a group, and what happens when this hive is elected; the entries of the leader |
+//! | `registry.rs` | the replica of the registry, and proposals |
+//! | `detector.rs` | who is suspected, and who wants to lead then |
+//! | `node.rs`, `options.rs`, `member.rs` | what they share; settings and errors; start and stop |
+//!
+//! # Terms
+//!
+//! A term of a group is a term of the colony. openraft's first entry in a term is blank, and every replica begins the term in its
+//! state when it applies this entry, at the same place of the log. The hive begins to lead when the entry is applied here.
+//!
+//! # Leases
+//!
+//! openraft's leader accepts entries only while a majority has confirmed it lately, and the members elect nobody else meanwhile.
+//! So that groups without work are quiet, both times are long: a leader sends two heartbeats a second, and its lease lasts three
+//! seconds. A takeover does not wait for that. The members ignore the lease of a leader that their own failure detector suspects.
+//! This is safe: no answer depends on a lease, only whether an entry is accepted or an election begins.
 
+mod detector;
+mod folds;
+mod frames;
+mod group;
+mod journal;
+mod log_store;
+mod machine;
+mod member;
+mod network;
+mod node;
+mod options;
+mod registry;
+mod router;
 pub mod transport;
+mod types;
 #[cfg_attr(
     not(test),
     expect(
@@ -9,3 +55,6 @@ pub mod transport;
     )
 )]
 pub mod wire;
+
+pub use member::Member;
+pub use options::{ClusterError, ClusterOptions};

@@ -1,0 +1,155 @@
+//! The states of the groups: the log of a colony, and the registry.
+
+use super::machine::{Encode, Fold};
+use super::types::{Chunks, Command, Reply};
+use crate::limits::CHUNK_BYTES;
+use beehive_core::journal::{Entry, EntryNumber, LogState, SnapshotLoader};
+use beehive_core::registry::{Proposal, RegistryState};
+use beehive_protocol::codec::{decode, decode_many, try_encode};
+use beehive_protocol::limits::ENCODED_BYTES_MAX;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// A replica of a colony.
+pub(crate) struct Colony {
+    state: Mutex<At<LogState>>,
+    /// The newest term whose first entry is applied.
+    term: watch::Sender<u64>,
+}
+
+/// A replica of the registry.
+pub(crate) struct Decisions {
+    state: Mutex<At<RegistryState>>,
+    /// The index of the last decision.
+    index: watch::Sender<u64>,
+}
+
+/// A state, and the index of the last entry that was applied to it.
+#[derive(Default)]
+struct At<S> {
+    state: S,
+    index: u64,
+}
+
+impl Default for Colony {
+    fn default() -> Colony {
+        Colony { state: Mutex::default(), term: watch::Sender::new(0) }
+    }
+}
+
+impl Colony {
+    /// Copies the state. Returns also the index of the last entry that was applied to it.
+    pub(crate) fn state(&self) -> (u64, LogState) {
+        let at = self.state.lock();
+        (at.index, at.state.clone())
+    }
+
+    /// Returns the newest term whose first entry is applied, and its changes.
+    pub(crate) fn terms(&self) -> watch::Receiver<u64> {
+        self.term.subscribe()
+    }
+}
+
+impl Fold for Colony {
+    fn begin_term(&self, term: u64, index: u64) -> Result<(), String> {
+        if term > EntryNumber::TERM_MAX {
+            return Err(format!("there is no term {term}"));
+        }
+        let mut at = self.state.lock();
+        at.index = index;
+        if term > at.state.last.term() {
+            // entries that the leader of an earlier term has executed, and that come behind this place, are dead from here on
+            at.state.begin_term(term);
+        }
+        drop(at);
+        self.term.send_replace(term);
+        Ok(())
+    }
+
+    fn apply(&self, command: &Command, index: u64) -> Result<Reply, String> {
+        let entry = Entry::decode(&command.0).map_err(|error| error.to_string())?;
+        let mut at = self.state.lock();
+        at.index = index;
+        Ok(Reply::Applied(at.state.apply(&entry)))
+    }
+
+    fn pass(&self, index: u64) {
+        self.state.lock().index = index
+    }
+
+    fn copy(&self) -> Encode {
+        let (_, state) = self.state();
+        Box::new(move || Ok(state.chunks(CHUNK_BYTES).collect()))
+    }
+
+    fn load(&self, chunks: &Chunks, index: u64) -> Result<(), String> {
+        let mut loader = SnapshotLoader::default();
+        chunks.iter().try_for_each(|chunk| loader.add(chunk)).map_err(|error| error.to_string())?;
+        let state = loader.finish().map_err(|error| error.to_string())?;
+        let term = state.last.term();
+        *self.state.lock() = At { state, index };
+        self.term.send_replace(term);
+        Ok(())
+    }
+}
+
+impl Default for Decisions {
+    fn default() -> Decisions {
+        Decisions { state: Mutex::default(), index: watch::Sender::new(0) }
+    }
+}
+
+impl Decisions {
+    pub(crate) fn read<R>(&self, look: impl FnOnce(&RegistryState) -> R) -> R {
+        look(&self.state.lock().state)
+    }
+
+    /// Returns the index of the last decision, and its changes.
+    pub(crate) fn indexes(&self) -> watch::Receiver<u64> {
+        self.index.subscribe()
+    }
+
+    fn set(&self, index: u64) {
+        self.index.send_replace(index);
+    }
+}
+
+impl Fold for Decisions {
+    fn begin_term(&self, _: u64, index: u64) -> Result<(), String> {
+        self.pass(index);
+        Ok(())
+    }
+
+    fn apply(&self, command: &Command, index: u64) -> Result<Reply, String> {
+        let proposals: Vec<Proposal> =
+            decode_many("proposals", &command.0).map_err(|error| error.to_string())?;
+        let mut at = self.state.lock();
+        at.index = index;
+        let decisions = proposals.iter().map(|proposal| at.state.apply(proposal)).collect();
+        let newest = at.state.index();
+        drop(at);
+        self.set(newest);
+        Ok(Reply::Decided(decisions))
+    }
+
+    fn pass(&self, index: u64) {
+        self.state.lock().index = index
+    }
+
+    fn copy(&self) -> Encode {
+        let state = self.state.lock().state.clone();
+        Box::new(move || {
+            let bytes = try_encode(&state, ENCODED_BYTES_MAX)?;
+            Ok(bytes.chunks(CHUNK_BYTES).map(<[u8]>::to_vec).collect())
+        })
+    }
+
+    fn load(&self, chunks: &Chunks, index: u64) -> Result<(), String> {
+        let state: RegistryState =
+            decode("the registry", &chunks.concat()).map_err(|error| error.to_string())?;
+        let newest = state.index();
+        *self.state.lock() = At { state, index };
+        self.set(newest);
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! A group of which this hive is a member, and the hive's leadership of a colony.
+
+use super::folds::Colony;
+use super::journal::{Office, RaftJournal};
+use super::log_store::LogStore;
+use super::machine::{Fold, Machine};
+use super::network::Paths;
+use super::node::Node;
+use super::options::ClusterError;
+use super::types::{GroupId, MemberId, Types};
+use crate::limits::{BEHIND_FOR, ELECTION_WITHIN, RETRY};
+use beehive_core::Time;
+use beehive_core::cluster::LeadError;
+use beehive_core::registry::ColonyId;
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::{EmptyNode, Raft, ServerState};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::mpsc;
+
+/// A group of which this hive is a member.
+pub(crate) struct Group {
+    pub(crate) id: GroupId,
+    pub(crate) raft: Raft<Types, Machine>,
+    /// The state, if this is the group of a colony.
+    pub(crate) colony: Option<Arc<Colony>>,
+    /// The time until which this member leaves elections to another one, whose log is longer.
+    yields: Mutex<Time>,
+    /// Whether another member wants to lead whose log is shorter.
+    is_ahead: AtomicBool,
+}
+
+/// Who leads a group, as far as a member knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leadership {
+    pub(crate) term: u64,
+    /// The leader, or the candidate for which this member has voted.
+    pub(crate) leader: MemberId,
+    /// Whether a majority has elected the leader.
+    pub(crate) is_elected: bool,
+    /// Whether the leader is this member.
+    pub(crate) is_here: bool,
+}
+
+impl Group {
+    /// Becomes a member of a group that this hive does not know yet.
+    pub(crate) async fn start(
+        node: &Arc<Node>,
+        id: GroupId,
+        fold: Arc<dyn Fold>,
+        colony: Option<Arc<Colony>>,
+    ) -> Result<Arc<Group>, ClusterError> {
+        let config = Arc::new(node.options.raft()?);
+        let paths = Paths { node: node.clone(), group: id };
+        let raft = Raft::new(node.me, config, paths, LogStore::default(), Machine::new(fold)).await;
+        let raft = raft.map_err(|error| ClusterError::Group { why: error.to_string() })?;
+        let group =
+            Arc::new(Group { id, raft, colony, yields: Mutex::default(), is_ahead: AtomicBool::new(false) });
+        node.groups.write().insert(id, group.clone());
+        Ok(group)
+    }
+
+    /// Makes the group of its members, if it does not exist yet.
+    pub(crate) async fn found(
+        &self,
+        members: impl IntoIterator<Item = MemberId>,
+    ) -> Result<(), ClusterError> {
+        let members: BTreeMap<MemberId, EmptyNode> =
+            members.into_iter().map(|member| (member, EmptyNode::new())).collect();
+        let is_founded = self.raft.is_initialized().await;
+        match is_founded.map_err(|error| ClusterError::Group { why: error.to_string() })? {
+            true => Ok(()),
+            false => {
+                let founded = self.raft.initialize(members).await;
+                founded.map_err(|error| ClusterError::Group { why: error.to_string() })
+            }
+        }
+    }
+
+    pub(crate) fn leadership(&self) -> Leadership {
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow_watched();
+        Leadership {
+            term: metrics.vote.leader_id.term,
+            leader: metrics.vote.leader_id.voted_for,
+            is_elected: metrics.vote.committed,
+            is_here: metrics.state == ServerState::Leader,
+        }
+    }
+
+    /// Another member has refused its vote because its log is longer.
+    pub(crate) fn is_behind(&self, now: Time) {
+        *self.yields.lock() = now + BEHIND_FOR
+    }
+
+    /// Checks whether this member leaves elections to another one.
+    ///
+    /// openraft's members refuse a candidate with a shorter log without taking over its term. If that candidate went on, its term
+    /// would always be higher than that of the member that can win.
+    pub(crate) fn yields(&self, now: Time) -> bool {
+        now < *self.yields.lock()
+    }
+
+    /// Another member cannot win an election, because its log is shorter. This one can.
+    pub(crate) fn is_ahead(&self) {
+        self.is_ahead.store(true, Ordering::Relaxed)
+    }
+
+    /// Checks whether this member should begin an election without waiting for others. Returns true once.
+    pub(crate) fn hurries(&self) -> bool {
+        self.is_ahead.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns the members that vote.
+    pub(crate) fn voters(&self) -> Vec<MemberId> {
+        self.raft.voter_ids().collect()
+    }
+
+    /// Waits until this member leads the group and has applied the first entry of its term. Begins elections until then.
+    /// Returns the term.
+    pub(crate) async fn lead(&self, node: &Node, colony: &Colony) -> u64 {
+        let mut since = node.platform.now();
+        loop {
+            let leadership = self.leadership();
+            if leadership.is_here && *colony.terms().borrow() == leadership.term {
+                return leadership.term;
+            }
+            if !leadership.is_here && node.platform.now() > since + ELECTION_WITHIN {
+                since = node.platform.now();
+                // fails if the group has failed, and then it never leads
+                let _ = self.raft.trigger().elect(false).await;
+            }
+            node.platform.sleep(RETRY).await
+        }
+    }
+}
+
+/// Lets the hive lead a colony as long as this member leads the group, again and again. `office` is the leadership with which
+/// the hive has started.
+pub(crate) async fn follow(
+    node: Arc<Node>,
+    group: Arc<Group>,
+    colony: Arc<Colony>,
+    office: Option<Arc<Office>>,
+) {
+    let mut hives = node.hive.subscribe();
+    let hive = match hives.wait_for(Option::is_some).await {
+        Ok(hive) => hive.clone(),
+        Err(_) => return,
+    };
+    let Some(hive) = hive else { return };
+    let (mut metrics, mut terms) = (group.raft.server_metrics(), colony.terms());
+    let (failed, mut failures) = mpsc::unbounded_channel::<(u64, LeadError)>();
+    let mut office = office;
+    // a term in which the hive may not lead
+    let mut refused = 0;
+    loop {
+        let now = {
+            metrics.borrow_and_update();
+            group.leadership()
+        };
+        let begun = *terms.borrow_and_update();
+        if let Some(led) = &office
+            && (!now.is_here || led.term != now.term)
+        {
+            led.depose();
+            office = None
+        }
+        if now.is_here && begun == now.term && now.term != refused && office.is_none() {
+            let (_, state) = colony.state();
+            let (journal, begins) = RaftJournal::new(&node, &group, now.term, state.last);
+            office = Some(begins);
+            let (hive, failed, term, id) = (hive.clone(), failed.clone(), now.term, ColonyId(group.id.0));
+            node.spawn(async move {
+                if let Err(error) = hive.lead(id, term, journal, state).await {
+                    // the receiver ends only with the node
+                    let _ = failed.send((term, error));
+                }
+            })
+        }
+        tokio::select! {
+            changed = metrics.changed() => if changed.is_err() {
+                // the group has stopped, or has failed
+                if let Some(led) = &office {
+                    led.depose()
+                }
+                return;
+            },
+            changed = terms.changed() => if changed.is_err() { return },
+            Some((term, error)) = failures.recv() => {
+                match error {
+                    LeadError::Led => {}
+                    LeadError::Superseded | LeadError::Stopped => refused = term,
+                    error => {
+                        tracing::error!(colony = group.id.0, term, %error, "the hive cannot lead a colony that it was elected to lead");
+                        refused = term
+                    }
+                }
+                if office.as_ref().is_some_and(|led| led.term == term) {
+                    office = None
+                }
+                node.platform.sleep(RETRY).await
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The journal of a colony that this hive leads: it appends the hive's entries to the log of the colony's group.
+//!
+//! ```text
+//!   hive: append ─► queue ─► propose: the gate, then openraft ─► report, in order ─► hive: released
+//!                              ▲                                   │
+//!                              └──── the gate closes and opens ◄───┴─ refused ─► hive: aborted, or deposed
+//! ```
+//!
+//! An entry that openraft refuses is not in the log, and all entries that the hive has executed after it are dead. The gate lets
+//! nothing pass until the leader is confirmed again; then the hive is told what the last entry is, and goes on with entries of
+//! new numbers. An entry whose outcome is unknown ends the leadership: only the next leader can know.
+
+use super::group::Group;
+use super::node::Node;
+use super::types::{Command, Reply, Types};
+use crate::limits::RETRY;
+use beehive_core::journal::{Entry, EntryNumber, Journal, JournalEvents};
+use futures_util::FutureExt;
+use openraft::Instant;
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::errors::{ClientWriteError, ForwardReason};
+use openraft::impls::ProgressResponder;
+use openraft::raft::ClientWriteResult;
+use openraft::type_config::alias::OneshotReceiverOf;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::mpsc;
+
+/// The journal of a colony that this hive leads. Dropping it ends its tasks.
+pub(crate) struct RaftJournal {
+    entries: mpsc::UnboundedSender<Arc<Entry>>,
+    office: Arc<Office>,
+}
+
+/// The leadership of a colony in one term.
+pub(crate) struct Office {
+    pub(crate) term: u64,
+    node: Arc<Node>,
+    events: OnceLock<Arc<dyn JournalEvents>>,
+    /// Whether it is over. Locked while something is reported, so that no report overtakes another.
+    is_over: Mutex<bool>,
+    gate: Mutex<Gate>,
+}
+
+/// Decides which entries are proposed.
+struct Gate {
+    /// The newest entry that has passed. `None` while the gate is closed.
+    last: Option<EntryNumber>,
+    /// Number of times that the gate was opened again.
+    openings: u64,
+}
+
+/// An entry that was proposed.
+struct Proposed {
+    number: EntryNumber,
+    /// [`Gate::openings`] when it passed.
+    openings: u64,
+    answer: OneshotReceiverOf<Types, ClientWriteResult<Types>>,
+}
+
+/// What became of an entry.
+enum Outcome {
+    /// It took effect.
+    Committed,
+    /// It is not in the log, or has no effect there.
+    Refused,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl RaftJournal {
+    /// Creates the journal for a term that this member leads, and whose first entry is applied. `last` is the newest entry of
+    /// the log.
+    pub(crate) fn new(
+        node: &Arc<Node>,
+        group: &Arc<Group>,
+        term: u64,
+        last: EntryNumber,
+    ) -> (Arc<RaftJournal>, Arc<Office>) {
+        let (entries, queue) = mpsc::unbounded_channel();
+        let (proposed, reports) = mpsc::unbounded_channel();
+        let office = Arc::new(Office {
+            term,
+            node: node.clone(),
+            events: OnceLock::new(),
+            is_over: Mutex::new(false),
+            gate: Mutex::new(Gate { last: Some(last), openings: 0 }),
+        });
+        node.spawn(propose(office.clone(), group.clone(), queue, proposed));
+        node.spawn(report(office.clone(), group.clone(), reports, last));
+        (Arc::new(RaftJournal { entries, office: office.clone() }), office)
+    }
+}
+
+impl Journal for RaftJournal {
+    fn append(&self, entry: Arc<Entry>) {
+        // fails only if the leadership is over; the hive is told
+        let _ = self.entries.send(entry);
+    }
+
+    fn attach(&self, events: Arc<dyn JournalEvents>) {
+        let _ = self.office.events.set(events.clone());
+        if *self.office.is_over.lock() {
+            // the leadership has ended before the hive could be told, and it must not be told in this call
+            self.office.node.platform.spawn(Box::pin(async move { events.deposed() }))
+        }
+    }
+}
+
+impl Office {
+    /// The leadership is over. Tells the hive, once.
+    pub(crate) fn depose(&self) {
+        let mut is_over = self.is_over.lock();
+        if !std::mem::replace(&mut *is_over, true)
+            && let Some(events) = self.events.get()
+        {
+            events.deposed()
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        *self.is_over.lock()
+    }
+
+    fn tell(&self, report: impl FnOnce(&dyn JournalEvents)) {
+        let is_over = self.is_over.lock();
+        if let Some(events) = self.events.get().filter(|_| !*is_over) {
+            report(&**events)
+        }
+    }
+
+    /// Lets an entry pass if it was executed on the newest one that has passed. Returns [`Gate::openings`].
+    fn passes(&self, entry: &Entry) -> Option<u64> {
+        let mut gate = self.gate.lock();
+        let passes = gate.last == Some(entry.after);
+        if passes {
+            gate.last = Some(entry.number)
+        }
+        passes.then_some(gate.openings)
+    }
+}
+
+/// Proposes entries in order.
+async fn propose(
+    office: Arc<Office>,
+    group: Arc<Group>,
+    mut queue: mpsc::UnboundedReceiver<Arc<Entry>>,
+    proposed: mpsc::UnboundedSender<Proposed>,
+) {
+    while let Some(entry) = queue.recv().await {
+        let Some(openings) = office.passes(&entry) else { continue };
+        let (number, command) = (entry.number, Command(entry.encode().into()));
+        drop(entry);
+        let (responder, answer) = ProgressResponder::complete_only();
+        // in a later term, the entry would be dead
+        let write = group.raft.write(command).with_leader(office.term).responder(responder).await;
+        if write.is_err() || proposed.send(Proposed { number, openings, answer }).is_err() {
+            return office.depose();
+        }
+    }
+}
+
+/// Reports what became of the entries, in order.
+async fn report(
+    office: Arc<Office>,
+    group: Arc<Group>,
+    mut reports: mpsc::UnboundedReceiver<Proposed>,
+    mut last: EntryNumber,
+) {
+    while let Some(Proposed { number, openings, answer }) = reports.recv().await {
+        if openings < office.gate.lock().openings {
+            // it was executed on an entry that was refused
+            continue;
+        }
+        let mut outcome = outcome(answer.await);
+        let mut known = matches!(outcome, Outcome::Committed).then_some(number);
+        // those that are decided, too
+        while known.is_some()
+            && let Ok(next) = reports.try_recv()
+        {
+            let Proposed { number, mut answer, .. } = next;
+            let decided = match (&mut answer).now_or_never() {
+                Some(decided) => decided,
+                None => {
+                    office.tell(|events| events.released(known.unwrap_or(last)));
+                    last = known.unwrap_or(last);
+                    answer.await
+                }
+            };
+            outcome = self::outcome(decided);
+            match outcome {
+                Outcome::Committed => known = Some(number),
+                Outcome::Refused | Outcome::Unknown => break,
+            }
+        }
+        if let Some(known) = known {
+            last = known;
+            office.tell(|events| events.released(known))
+        }
+        match outcome {
+            Outcome::Committed => {}
+            Outcome::Unknown => return office.depose(),
+            Outcome::Refused => {
+                office.gate.lock().last = None;
+                if !confirmed(&office, &group).await {
+                    return office.depose();
+                }
+                {
+                    let mut gate = office.gate.lock();
+                    gate.last = Some(last);
+                    gate.openings += 1
+                }
+                tracing::warn!(
+                    colony = group.id.0,
+                    term = office.term,
+                    "the leader was not confirmed in time and is again"
+                );
+                office.tell(|events| events.aborted(last))
+            }
+        }
+        if office.is_over() {
+            return;
+        }
+    }
+}
+
+fn outcome<E>(answer: Result<ClientWriteResult<Types>, E>) -> Outcome {
+    match answer {
+        Ok(Ok(written)) => match written.data {
+            Reply::Applied(true) => Outcome::Committed,
+            _ => Outcome::Refused,
+        },
+        // it was not appended
+        Ok(Err(ClientWriteError::ForwardToLeader(to))) if to.reason == ForwardReason::LeaseExpired => {
+            Outcome::Refused
+        }
+        Ok(Err(_)) | Err(_) => Outcome::Unknown,
+    }
+}
+
+/// Waits until a majority confirms the leader. Returns whether this member still leads in its term.
+async fn confirmed(office: &Office, group: &Group) -> bool {
+    let half = office.node.options.lease / 2;
+    loop {
+        let leadership = group.leadership();
+        if !leadership.is_here || leadership.term != office.term || office.is_over() {
+            return false;
+        }
+        let age = group.raft.data_metrics().borrow_watched().last_quorum_acked.map(|at| at.elapsed());
+        if age.is_some_and(|age| age < half) {
+            return true;
+        }
+        if group.raft.trigger().heartbeat().await.is_err() {
+            return false;
+        }
+        office.node.platform.sleep(RETRY).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openraft::errors::ForwardToLeader;
+
+    #[test]
+    fn only_an_entry_that_is_not_in_the_log_is_refused() {
+        let to = |reason| ForwardToLeader { leader_id: None, leader_node: None, reason };
+        let of = |error| outcome::<()>(Ok(Err(error)));
+        let expired = ClientWriteError::ForwardToLeader(to(ForwardReason::LeaseExpired));
+        assert!(matches!(of(expired), Outcome::Refused));
+        let elsewhere = ClientWriteError::ForwardToLeader(to(ForwardReason::NotLeader));
+        assert!(matches!(of(elsewhere), Outcome::Unknown), "the term is over");
+        let discarded = ClientWriteError::LogEntryDiscarded(to(ForwardReason::NotLeader));
+        assert!(matches!(of(discarded), Outcome::Unknown), "another leader may commit it");
+        assert!(matches!(outcome(Err(())), Outcome::Unknown), "the group has stopped");
+    }
+}

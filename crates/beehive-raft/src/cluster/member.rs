@@ -1,0 +1,367 @@
+//! A hive that is a member of a cluster: its start and its stop.
+
+use super::detector;
+use super::folds::{Colony, Decisions};
+use super::frames::{RegistryAnswer, RegistryCall};
+use super::group::{Group, follow};
+use super::journal::{Office, RaftJournal};
+use super::node::Node;
+use super::options::{ClusterError, ClusterOptions};
+use super::registry::RaftRegistry;
+use super::router::Router;
+use super::transport::{Channel, Transport};
+use super::types::{GroupId, MemberId};
+use crate::limits::{ATTEMPT_WITHIN, RETRY};
+use beehive_core::cluster::{Incarnation, Membership, Network, Packets};
+use beehive_core::journal::{Journal, LaneId, LogState};
+use beehive_core::registry::{ColonyId, Proposal, Registry};
+use beehive_core::seams::{Platform, TokioPlatform};
+use beehive_core::{Builder, Hive, HiveId, StartError, Stopped};
+use beehive_protocol::codec::{decode_many, encode_many};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// A hive that is a member of a cluster.
+///
+/// The hives of the cluster are those of [`ClusterOptions`]. Each of them replicates all logs and the registry. The cluster
+/// begins when all hives have started once, and goes on as long as a majority of them runs.
+///
+/// Logs are in memory. So a hive that has ended cannot return while the others run ([`ClusterError::Forgotten`]), and if a
+/// majority has ended, what was acknowledged is lost.
+///
+/// Dropping a member ends it at once, like a crash: the other hives lead its colonies as soon as they suspect it.
+pub struct Member {
+    node: Arc<Node>,
+    hive: Hive,
+    replica: Arc<Decisions>,
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member").field("hive", &self.node.me.hive).finish_non_exhaustive()
+    }
+}
+
+/// The hive's access to the transport.
+struct Links {
+    transport: Arc<dyn Transport>,
+    receiver: Arc<OnceLock<Arc<dyn Packets>>>,
+}
+
+impl Network for Links {
+    fn send(&self, to: HiveId, packet: Vec<u8>) {
+        self.transport.send(to, Channel::Links, packet)
+    }
+
+    fn attach(&self, receiver: Arc<dyn Packets>) {
+        let _ = self.receiver.set(receiver);
+    }
+}
+
+/// The leaderships with which the hive starts, until the tasks that follow them begin.
+type Offices = Arc<Mutex<BTreeMap<ColonyId, Arc<Office>>>>;
+
+impl Member {
+    /// Starts a hive as a member of a cluster, on the current tokio runtime. `builder` has its apps; its number, its seed, its
+    /// logs and its registry are set here.
+    ///
+    /// Completes when all hives of the cluster have started, and this one leads its first colonies. Dropping the future leaves
+    /// the start half done; the process should end then.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClusterError`]. After an error, nothing of the hive runs.
+    pub async fn start(
+        builder: Builder,
+        options: ClusterOptions,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Member, ClusterError> {
+        // before anything is told to others
+        options.raft()?;
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        let platform: Arc<dyn Platform> = Arc::new(TokioPlatform::new(runtime));
+        let node = Node::new(platform.random(), options, transport, platform);
+        let limit = node.options.start_within;
+        let mut waits_for = "the other hives do not answer";
+        let started = node.within(limit, begin(&node, builder, &mut waits_for)).await;
+        match started.unwrap_or_else(|| Err(ClusterError::Alone { why: waits_for.to_string() })) {
+            Ok(member) => Ok(member),
+            Err(error) => {
+                end(&node).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the hive.
+    pub fn hive(&self) -> &Hive {
+        &self.hive
+    }
+
+    /// Stops the hive as [`Hive::stop`] does, and then its part of the cluster. The other hives lead its colonies as soon as they
+    /// suspect it.
+    pub async fn stop(self, grace: Duration) -> Stopped {
+        let stopped = self.hive.stop(grace).await;
+        end(&self.node).await;
+        stopped
+    }
+
+    /// Returns how often another hive was suspected.
+    pub fn suspicions(&self) -> u64 {
+        self.node.hearing.suspicions()
+    }
+
+    /// Returns how many snapshots of other hives were installed, because this hive was too far behind for entries.
+    pub fn snapshots_installed(&self) -> u64 {
+        self.node.installed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the colonies, each with the hive that leads it as far as this hive knows.
+    pub fn leaders(&self) -> Vec<(ColonyId, Option<HiveId>)> {
+        self.replica.read(|state| state.colonies().map(|(colony, entry)| (colony, entry.leader)).collect())
+    }
+
+    /// Returns the hive that leads the registry, as far as this hive knows.
+    pub fn registry_leader(&self) -> Option<HiveId> {
+        let leadership = self.node.group(GroupId::REGISTRY)?.leadership();
+        leadership.is_elected.then_some(leadership.leader.hive)
+    }
+
+    /// Returns this hive's access to the registry.
+    pub fn registry(&self) -> Arc<dyn Registry> {
+        Arc::new(RaftRegistry { node: self.node.clone(), replica: self.replica.clone() })
+    }
+
+    /// Returns this hive's replica of a colony: the index of the last entry in the log of the group, and the state up to it.
+    /// Copies the state.
+    pub fn replica(&self, colony: ColonyId) -> Option<(u64, LogState)> {
+        let group = self.node.group(GroupId(colony.0))?;
+        Some(group.colony.as_ref()?.state())
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.node.stop()
+    }
+}
+
+/// Ends what a node runs.
+async fn end(node: &Node) {
+    node.stop();
+    let groups = std::mem::take(&mut *node.groups.write());
+    for group in groups.into_values() {
+        // fails if it has ended already
+        let _ = group.raft.shutdown().await;
+    }
+}
+
+async fn begin(
+    node: &Arc<Node>,
+    builder: Builder,
+    waits_for: &mut &'static str,
+) -> Result<Member, ClusterError> {
+    let receiver = Arc::<OnceLock<Arc<dyn Packets>>>::default();
+    node.transport.attach(Router::new(node, receiver.clone()));
+    let replica = Arc::new(Decisions::default());
+    let registry_group = Group::start(node, GroupId::REGISTRY, replica.clone(), None).await?;
+    let registry: Arc<dyn Registry> = Arc::new(RaftRegistry { node: node.clone(), replica: replica.clone() });
+    let offices = Offices::default();
+    node.spawn(detector::run(node.clone(), replica.clone()));
+    node.spawn(keep(node.clone(), replica.clone(), offices.clone()));
+
+    let members = greet(node).await?;
+    if node.options.hives().first() == Some(&node.me.hive) {
+        node.lives.lock().found();
+        registry_group.found(members.iter().copied()).await?
+    }
+
+    *waits_for = "the registry has no majority";
+    let (incarnation, lane) = join(node, &*registry, &replica).await;
+    let colonies = found(node, &*registry, &replica).await;
+    *waits_for = "a colony has no majority";
+    let logs = take(node, &members, (&*registry, &replica), &colonies, &offices).await?;
+
+    let network = Arc::new(Links { transport: node.transport.clone(), receiver });
+    let hive = builder
+        .id(node.me.hive)
+        .seed(node.options.seed)
+        .platform(node.platform.clone())
+        .registry(registry)
+        .journals(logs)
+        .cluster(Membership { network, incarnation, lane, colonies })
+        .start()?;
+    node.hive.send_replace(Some(hive.clone()));
+    node.begin_to_elect();
+    node.spawn(watch_life(node.clone(), replica.clone(), incarnation));
+    Ok(Member { node: node.clone(), hive, replica })
+}
+
+/// Tells the other hives which life this one has, and learns theirs. Returns the members of the cluster.
+async fn greet(node: &Arc<Node>) -> Result<Vec<MemberId>, ClusterError> {
+    let request = encode_many(&RegistryCall::Hello { life: node.me.life });
+    let mut members = vec![node.me];
+    for peer in &node.options.peers {
+        let member = loop {
+            let answer = node.transport.call(*peer, Channel::Registry, request.clone());
+            if let Some(Ok(answer)) = node.within(ATTEMPT_WITHIN, answer).await {
+                match decode_many("a greeting", &answer) {
+                    Ok(RegistryAnswer::Founded) => return Err(ClusterError::Forgotten { peer: *peer }),
+                    Ok(RegistryAnswer::Hello { life }) if node.lives.lock().meet(*peer, life) => {
+                        break MemberId { hive: *peer, life };
+                    }
+                    _ => {}
+                }
+            }
+            node.platform.sleep(RETRY).await
+        };
+        members.push(member)
+    }
+    Ok(members)
+}
+
+/// Joins the cluster. Returns the incarnation and its lane.
+async fn join(node: &Node, registry: &dyn Registry, replica: &Decisions) -> (Incarnation, LaneId) {
+    let hive = node.me.hive;
+    loop {
+        // no other member has this number, so an entry of it is the one for which this member has asked
+        let joined =
+            replica.read(|state| state.hive(hive).and_then(|entry| Some((entry.incarnation, entry.lane()?))));
+        if let Some(joined) = joined {
+            return joined;
+        }
+        let proposal = Proposal::Join { hive, after: Incarnation(0) };
+        match registry.propose(vec![proposal]).await {
+            Ok(decisions) => registry.wait(decisions.last().map_or(0, |decision| decision.index())).await,
+            Err(_) => node.platform.sleep(RETRY).await,
+        }
+    }
+}
+
+/// Founds the colonies with which the cluster begins, unless another hive has. Returns those that this hive leads first.
+///
+/// All hives propose the same colonies in the same order, and each proposal takes effect once.
+async fn found(node: &Node, registry: &dyn Registry, replica: &Decisions) -> Vec<ColonyId> {
+    let (hives, logs) = (node.options.hives(), node.options.logs as usize);
+    let count = hives.len() * logs;
+    loop {
+        let founded = replica.read(|state| state.colonies().count());
+        if founded >= count {
+            break;
+        }
+        let found = |after: usize| Proposal::Found {
+            after: ColonyId(after as u32),
+            members: hives.clone(),
+            is_replicated: hives.len() > 1,
+        };
+        match registry.propose((founded..count).map(found).collect()).await {
+            Ok(decisions) => registry.wait(decisions.last().map_or(0, |decision| decision.index())).await,
+            Err(_) => node.platform.sleep(RETRY).await,
+        }
+    }
+    let at = hives.iter().position(|hive| *hive == node.me.hive).unwrap_or_default();
+    (at * logs..(at + 1) * logs).map(|colony| ColonyId(colony as u32 + 1)).collect()
+}
+
+type Log = (Arc<dyn Journal>, LogState);
+
+/// Makes the groups of the colonies that this hive leads first, and begins to lead them.
+async fn take(
+    node: &Arc<Node>,
+    members: &[MemberId],
+    (registry, replica): (&dyn Registry, &Decisions),
+    colonies: &[ColonyId],
+    offices: &Offices,
+) -> Result<Vec<Log>, ClusterError> {
+    let mut logs: Vec<Log> = Vec::new();
+    for colony in colonies {
+        let group = loop {
+            if let Some(group) = node.group(GroupId(colony.0)) {
+                break group;
+            }
+            node.platform.sleep(RETRY).await
+        };
+        let Some(state) = group.colony.clone() else { continue };
+        group.found(members.iter().copied()).await?;
+        let term = group.lead(node, &state).await;
+        let leader = Proposal::Leader { colony: *colony, term, hive: node.me.hive };
+        loop {
+            let knows = replica.read(|state| {
+                state
+                    .colony(*colony)
+                    .is_some_and(|entry| (entry.term, entry.leader) == (term, Some(node.me.hive)))
+            });
+            if knows {
+                break;
+            }
+            match registry.propose(vec![leader.clone()]).await {
+                Ok(decisions) => registry.wait(decisions.last().map_or(0, |decision| decision.index())).await,
+                Err(_) => node.platform.sleep(RETRY).await,
+            }
+        }
+        let (_, state) = state.state();
+        let (journal, office) = RaftJournal::new(node, &group, term, state.last);
+        offices.lock().insert(*colony, office);
+        logs.push((journal, state))
+    }
+    Ok(logs)
+}
+
+/// Becomes a member of the group of each colony that the registry lists with this hive. Runs until the node stops.
+async fn keep(node: Arc<Node>, replica: Arc<Decisions>, offices: Offices) {
+    let mut indexes = replica.indexes();
+    loop {
+        indexes.borrow_and_update();
+        let missing: Vec<ColonyId> = replica.read(|state| {
+            let here =
+                state.colonies().filter(|(_, entry)| !entry.is_dead && entry.members.contains(&node.me.hive));
+            here.map(|(colony, _)| colony).filter(|colony| node.group(GroupId(colony.0)).is_none()).collect()
+        });
+        for colony in missing {
+            let state = Arc::new(Colony::default());
+            match Group::start(&node, GroupId(colony.0), state.clone(), Some(state.clone())).await {
+                Ok(group) => {
+                    let (node, offices) = (node.clone(), offices.clone());
+                    node.clone().spawn(async move {
+                        let mut hives = node.hive.subscribe();
+                        // fails if the node is gone
+                        let _ = hives.wait_for(Option::is_some).await;
+                        let office = offices.lock().remove(&colony);
+                        follow(node, group, state, office).await
+                    })
+                }
+                Err(error) => {
+                    tracing::error!(colony = colony.0, %error, "this hive does not replicate a colony")
+                }
+            }
+        }
+        if indexes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Stops the hive when the registry says that its incarnation is dead: its lane has ended, and nobody takes its messages.
+async fn watch_life(node: Arc<Node>, replica: Arc<Decisions>, incarnation: Incarnation) {
+    let mut indexes = replica.indexes();
+    loop {
+        indexes.borrow_and_update();
+        let is_dead = replica.read(|state| {
+            state.hive(node.me.hive).is_none_or(|entry| entry.incarnation != incarnation || entry.is_dead())
+        });
+        if is_dead {
+            break;
+        }
+        if indexes.changed().await.is_err() {
+            return;
+        }
+    }
+    tracing::error!("the other hives have declared this one dead; it stops");
+    let hive = node.hive.borrow().clone();
+    if let Some(hive) = hive {
+        hive.stop(Duration::ZERO).await;
+    }
+}

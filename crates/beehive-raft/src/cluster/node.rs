@@ -1,0 +1,167 @@
+//! One hive's part of the cluster: what its groups, its registry and its failure detector share.
+
+use super::detector::Hearing;
+use super::group::Group;
+use super::options::ClusterOptions;
+use super::transport::Transport;
+use super::types::{GroupId, MemberId};
+use beehive_core::seams::{BoxFuture, Platform};
+use beehive_core::{Hive, HiveId};
+use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// One hive's part of the cluster.
+pub(crate) struct Node {
+    pub(crate) me: MemberId,
+    pub(crate) options: ClusterOptions,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) lives: Mutex<Lives>,
+    pub(crate) groups: RwLock<BTreeMap<GroupId, Arc<Group>>>,
+    pub(crate) hearing: Hearing,
+    /// The hive, from its start to its stop.
+    pub(crate) hive: watch::Sender<Option<Hive>>,
+    /// Number of snapshots that other members have sent and that were installed.
+    pub(crate) installed: AtomicU64,
+    /// Whether the node has stopped.
+    stopped: watch::Sender<bool>,
+    /// Whether the failure detector may begin elections.
+    elects: AtomicBool,
+}
+
+impl Node {
+    pub(crate) fn new(
+        life: u64,
+        options: ClusterOptions,
+        transport: Arc<dyn Transport>,
+        platform: Arc<dyn Platform>,
+    ) -> Arc<Node> {
+        let hearing = Hearing::new(&options, platform.now());
+        Arc::new(Node {
+            me: MemberId { hive: options.hive, life },
+            options,
+            transport,
+            platform,
+            lives: Mutex::default(),
+            groups: RwLock::default(),
+            hearing,
+            hive: watch::Sender::new(None),
+            installed: AtomicU64::new(0),
+            stopped: watch::Sender::new(false),
+            elects: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn group(&self, id: GroupId) -> Option<Arc<Group>> {
+        self.groups.read().get(&id).cloned()
+    }
+
+    /// Waits for a future, for a limited time. Cancel-safe if the future is.
+    pub(crate) async fn within<T>(&self, limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            output = future => Some(output),
+            () = self.platform.sleep(limit) => None,
+        }
+    }
+
+    /// Starts a task that ends when the node stops.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopped = self.stopped();
+        let task: BoxFuture<()> = Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = stopped => {}
+                () = task => {}
+            }
+        });
+        self.platform.spawn(task)
+    }
+
+    /// Waits until the node stops.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut stopped = self.stopped.subscribe();
+        async move {
+            // fails if the node is gone
+            let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.elects.store(false, Ordering::Release);
+        self.stopped.send_replace(true);
+        self.hive.send_replace(None);
+    }
+
+    /// Lets the failure detector begin elections.
+    pub(crate) fn begin_to_elect(&self) {
+        self.elects.store(true, Ordering::Release)
+    }
+
+    pub(crate) fn elects(&self) -> bool {
+        self.elects.load(Ordering::Acquire)
+    }
+}
+
+/// The lives of the other hives.
+///
+/// The groups are made of the lives that all hives have told each other. From then on, a hive with another life is not a member:
+/// it has lost what the member knew.
+#[derive(Default)]
+pub(crate) struct Lives {
+    known: BTreeMap<HiveId, u64>,
+    /// Whether a group exists.
+    are_founded: bool,
+}
+
+impl Lives {
+    /// Another hive says which life it has. Returns whether that is the life that this hive knows from now on.
+    pub(crate) fn meet(&mut self, hive: HiveId, life: u64) -> bool {
+        match self.known.get(&hive) {
+            Some(known) if *known != life && self.are_founded => false,
+            _ => {
+                self.known.insert(hive, life);
+                true
+            }
+        }
+    }
+
+    /// Returns the member that a hive is, if its life is known.
+    pub(crate) fn member(&self, hive: HiveId) -> Option<MemberId> {
+        self.known.get(&hive).map(|life| MemberId { hive, life: *life })
+    }
+
+    /// Checks whether a member is known. If it is, groups exist, and lives change no more.
+    pub(crate) fn seal(&mut self, member: MemberId) -> bool {
+        let is_known = self.known.get(&member.hive) == Some(&member.life);
+        self.are_founded |= is_known;
+        is_known
+    }
+
+    /// The groups are made of the lives that are known now.
+    pub(crate) fn found(&mut self) {
+        self.are_founded = true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hive_begins_lives_until_the_groups_are_made() {
+        let (hive, other) = (HiveId(1), HiveId(2));
+        let mut lives = Lives::default();
+        assert!(lives.meet(hive, 1) && lives.meet(hive, 2), "no group knows the first life");
+        assert!(!lives.seal(MemberId { hive, life: 1 }), "this member is gone");
+        assert!(lives.seal(MemberId { hive, life: 2 }));
+        assert!(!lives.meet(hive, 3), "a member that has forgotten everything");
+        assert!(lives.meet(hive, 2), "the same life");
+        assert!(lives.meet(other, 1), "a hive that was not met yet");
+    }
+}

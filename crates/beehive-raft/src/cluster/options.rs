@@ -1,0 +1,147 @@
+//! The settings of a hive in a cluster, and the reasons why it cannot start.
+
+use beehive_core::{HiveId, StartError};
+use std::time::Duration;
+
+/// The settings of a hive in a cluster. All hives of the cluster have the same ones, except for [`hive`](Self::hive) and
+/// [`peers`](Self::peers).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClusterOptions {
+    /// The number of the hive.
+    pub hive: HiveId,
+    /// The other hives.
+    pub peers: Vec<HiveId>,
+    /// Number of colonies that each hive leads at first. At least 1; the default is 2.
+    pub logs: u32,
+    /// The seed for cell ids.
+    pub seed: u64,
+    /// How often the hive pings each other one. The default is 20 ms.
+    pub ping_every: Duration,
+    /// A hive from which no ping came for so long is suspected: others become the leaders of its colonies. It remains a
+    /// member. The default is 100 ms.
+    pub suspect_after: Duration,
+    /// A hive from which no ping came for so long is declared dead, and stops if it lives. The default is 10 s.
+    pub dead_after: Duration,
+    /// How often the leader of a group that has nothing to do confirms that it leads. The default is 500 ms.
+    pub heartbeat: Duration,
+    /// A leader that was not confirmed for so long accepts no entries. The default is 3 s, and the minimum is four times
+    /// [`heartbeat`](Self::heartbeat).
+    pub lease: Duration,
+    /// A group makes a snapshot after this number of entries. The default is 5000.
+    pub snapshot_after: u64,
+    /// Number of entries of a snapshot that remain in the log for members that are behind. The default is 1000.
+    pub entries_kept: u64,
+    /// How long the start waits for the other hives. The default is 30 s.
+    pub start_within: Duration,
+}
+
+impl ClusterOptions {
+    /// Returns the default settings.
+    pub fn new(hive: HiveId, peers: impl IntoIterator<Item = HiveId>, seed: u64) -> ClusterOptions {
+        ClusterOptions {
+            hive,
+            peers: peers.into_iter().filter(|peer| *peer != hive).collect(),
+            logs: 2,
+            seed,
+            ping_every: Duration::from_millis(20),
+            suspect_after: Duration::from_millis(100),
+            dead_after: Duration::from_secs(10),
+            heartbeat: Duration::from_millis(500),
+            lease: Duration::from_secs(3),
+            snapshot_after: 5000,
+            entries_kept: 1000,
+            start_within: Duration::from_secs(30),
+        }
+    }
+
+    /// Returns all hives of the cluster, in ascending order.
+    pub(crate) fn hives(&self) -> Vec<HiveId> {
+        let mut hives: Vec<HiveId> = self.peers.iter().copied().chain([self.hive]).collect();
+        hives.sort_unstable();
+        hives.dedup();
+        hives
+    }
+
+    /// Returns openraft's configuration for a group.
+    pub(crate) fn raft(&self) -> Result<openraft::Config, ClusterError> {
+        let milliseconds = |duration: Duration| duration.as_millis() as u64;
+        if self.logs == 0 || self.lease < self.heartbeat * 4 {
+            let why = "a hive needs a log, and a lease of at least four heartbeats";
+            return Err(ClusterError::Settings { why: why.to_string() });
+        }
+        let config = openraft::Config {
+            cluster_name: "beehive".to_string(),
+            heartbeat_interval: milliseconds(self.heartbeat),
+            // the lease is the maximum
+            election_timeout_min: milliseconds(self.lease) * 2 / 3,
+            election_timeout_max: milliseconds(self.lease),
+            enable_pre_vote: Some(true),
+            // a member takes this time at most to load a snapshot
+            install_snapshot_timeout: milliseconds(self.start_within),
+            snapshot_policy: openraft::SnapshotPolicy::LogsSinceLast(self.snapshot_after),
+            max_in_snapshot_log_to_keep: self.entries_kept,
+            replication_lag_threshold: self.snapshot_after.saturating_add(self.entries_kept),
+            // the defaults take megabytes per group
+            api_channel_size: Some(1024),
+            notification_channel_size: Some(1024),
+            state_machine_channel_size: Some(256),
+            ..openraft::Config::default()
+        };
+        config.validate().map_err(|error| ClusterError::Settings { why: error.to_string() })
+    }
+}
+
+/// The reason why a hive does not start in a cluster.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The settings contradict each other.
+    Settings {
+        /// The reason.
+        why: String,
+    },
+    /// Another hive did not answer in time, or there was no majority. Start the other hives, too.
+    Alone {
+        /// What the hive waited for.
+        why: String,
+    },
+    /// The cluster knows the hive by an earlier life, in which it has promised what it does not remember. It may not take part:
+    /// it could break these promises. Stop all hives of the cluster and start them again; what is in memory is lost.
+    Forgotten {
+        /// A hive that knows the earlier life.
+        peer: HiveId,
+    },
+    /// A consensus group has failed.
+    Group {
+        /// The reason.
+        why: String,
+    },
+    /// The hive itself does not start.
+    Hive(StartError),
+}
+
+impl std::fmt::Display for ClusterError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ClusterError::Settings { why } => write!(f, "wrong settings of the cluster: {why}"),
+            ClusterError::Alone { why } => write!(f, "{why}: start the other hives of the cluster, too"),
+            ClusterError::Forgotten { peer } => write!(
+                f,
+                "hive {} knows an earlier life of this hive, which kept its logs in memory and has lost them: it cannot return \
+                 while the others run; stop all hives, and start them again",
+                peer.0
+            ),
+            ClusterError::Group { why } => write!(f, "a consensus group has failed: {why}"),
+            ClusterError::Hive(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ClusterError {}
+
+impl From<StartError> for ClusterError {
+    fn from(error: StartError) -> ClusterError {
+        ClusterError::Hive(error)
+    }
+}

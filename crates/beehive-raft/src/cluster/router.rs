@@ -1,0 +1,165 @@
+//! Takes what arrives from other hives to where it belongs.
+
+use super::frames::{self, Answer, Call, Head, Ping, RegistryAnswer, RegistryCall};
+use super::group::Group;
+use super::node::Node;
+use super::registry;
+use super::transport::{Channel, Receiver};
+use super::types::{AppendRequest, Chunks, GroupId, LogId, MemberId, Snapshot, VoteRequest};
+use crate::limits::SNAPSHOT_BYTES_MAX;
+use beehive_core::HiveId;
+use beehive_core::cluster::Packets;
+use beehive_core::seams::BoxFuture;
+use beehive_protocol::codec::{decode_many, encode_many};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// Takes what arrives to where it belongs. It does not keep the node in memory.
+pub(crate) struct Router {
+    node: Weak<Node>,
+    /// The hive's links.
+    links: Arc<OnceLock<Arc<dyn Packets>>>,
+    /// The snapshots that are arriving.
+    arriving: Arc<Mutex<BTreeMap<(GroupId, MemberId), Arriving>>>,
+}
+
+/// The chunks of a snapshot that have arrived.
+#[derive(Default)]
+struct Arriving {
+    last: Option<LogId>,
+    chunks: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Router {
+    pub(crate) fn new(node: &Arc<Node>, links: Arc<OnceLock<Arc<dyn Packets>>>) -> Arc<Router> {
+        Arc::new(Router { node: Arc::downgrade(node), links, arriving: Arc::default() })
+    }
+}
+
+impl Receiver for Router {
+    fn packet(&self, from: HiveId, channel: Channel, packet: Vec<u8>) {
+        match channel {
+            Channel::Links => {
+                if let Some(links) = self.links.get() {
+                    links.arrived(from, &packet)
+                }
+            }
+            Channel::Detector => {
+                let (Some(node), Ok(ping)) = (self.node.upgrade(), decode_many::<Ping>("a ping", &packet))
+                else {
+                    return;
+                };
+                if node.lives.lock().member(from).is_some_and(|member| member.life == ping.life) {
+                    let hears = ping.heard.contains(&node.me.hive);
+                    node.hearing.heard(from, hears, ping.trusted, node.platform.now())
+                }
+            }
+            Channel::Raft | Channel::Registry => {}
+        }
+    }
+
+    fn call(&self, from: HiveId, channel: Channel, request: Vec<u8>) -> BoxFuture<Option<Vec<u8>>> {
+        let (node, arriving) = (self.node.clone(), self.arriving.clone());
+        Box::pin(async move {
+            let node = node.upgrade()?;
+            match channel {
+                Channel::Raft => {
+                    let (head, bytes) = frames::split(&request).ok()?;
+                    let is_member = head.from.hive == from && head.to == node.me;
+                    if !is_member || !node.lives.lock().seal(head.from) {
+                        return None;
+                    }
+                    let group = node.group(head.group)?;
+                    let answer = answer(&node, &group, head, bytes, &arriving).await?;
+                    Some(encode_many(&answer))
+                }
+                Channel::Registry => {
+                    let call = decode_many("a call to the registry", &request).ok()?;
+                    let answer = match call {
+                        RegistryCall::Hello { life } => match node.lives.lock().meet(from, life) {
+                            true => RegistryAnswer::Hello { life: node.me.life },
+                            false => RegistryAnswer::Founded,
+                        },
+                        RegistryCall::Propose(proposals) => {
+                            let group = node.group(GroupId::REGISTRY)?;
+                            match registry::decide(&node, &group, &proposals).await {
+                                Some(decisions) => RegistryAnswer::Decided(decisions),
+                                None => RegistryAnswer::Elsewhere,
+                            }
+                        }
+                    };
+                    Some(encode_many(&answer))
+                }
+                Channel::Links | Channel::Detector => None,
+            }
+        })
+    }
+}
+
+/// Answers a call of a group.
+async fn answer(
+    node: &Node,
+    group: &Group,
+    head: Head,
+    bytes: &[u8],
+    arriving: &Mutex<BTreeMap<(GroupId, MemberId), Arriving>>,
+) -> Option<Answer> {
+    let of = (head.group, head.from);
+    match head.call {
+        Call::Append { vote, previous, committed, entries } => {
+            let entries = frames::entries(entries, bytes)?;
+            let rpc = AppendRequest { vote, prev_log_id: previous, entries, leader_commit: committed };
+            group.raft.append_entries(rpc).await.ok().map(Answer::Append)
+        }
+        Call::Vote(rpc) => {
+            let leadership_transfer = may_depose(node, group, head.from.hive);
+            let rpc = VoteRequest { leadership_transfer, ..rpc };
+            let last = rpc.last_log_id;
+            let answer = group.raft.vote(rpc).await.ok()?;
+            if leadership_transfer && !answer.vote_granted && answer.last_log_id > last {
+                group.is_ahead()
+            }
+            Some(Answer::Vote(answer))
+        }
+        Call::PreVote(rpc) => group.raft.pre_vote(rpc).await.ok().map(Answer::Vote),
+        Call::Chunk { last, number } => {
+            let mut arriving = arriving.lock();
+            if number == 0 {
+                arriving.insert(of, Arriving { last, ..Arriving::default() });
+            }
+            let snapshot = arriving.get_mut(&of)?;
+            let is_next = snapshot.last == last && snapshot.chunks.len() == number as usize;
+            snapshot.bytes += bytes.len();
+            if !is_next || snapshot.bytes > SNAPSHOT_BYTES_MAX {
+                arriving.remove(&of);
+                return None;
+            }
+            snapshot.chunks.push(bytes.to_vec());
+            Some(Answer::Chunk)
+        }
+        Call::Install { vote, meta, chunks } => {
+            let snapshot = arriving.lock().remove(&of)?;
+            if snapshot.last != meta.last_log_id || snapshot.chunks.len() != chunks as usize {
+                return None;
+            }
+            let chunks: Chunks = Arc::new(snapshot.chunks);
+            let answer = group.raft.install_full_snapshot(vote, Snapshot { meta, snapshot: chunks }).await;
+            let answer = answer.ok()?;
+            node.installed.fetch_add(1, Ordering::Relaxed);
+            Some(Answer::Installed(answer.vote))
+        }
+    }
+}
+
+/// Checks whether another hive may become the leader of a group although the lease of the present leader runs.
+///
+/// The lease is long, so that groups without work are quiet. The failure detector ends it early, but only if it suspects the
+/// leader on this hive, too: otherwise a hive that does not hear the leader, and is heard by the others, would depose it again
+/// and again.
+fn may_depose(node: &Node, group: &Group, candidate: HiveId) -> bool {
+    let leader = group.leadership().leader.hive;
+    leader != node.me.hive && (leader == candidate || !node.hearing.trusts(leader, node.platform.now()))
+}

@@ -1,0 +1,10 @@
+//! Three hives, each with a runtime of its own, on openraft and a network in memory.
+
+extern crate beehive_core as beehive;
+
+mod failover;
+mod hives;
+mod net;
+mod partition;
+mod registry;
+mod replicas;
