@@ -6,11 +6,12 @@ use crate::hive::admission::entrances::Entrances;
 use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
 use crate::hive::bee::app::{AppRuntime, GiveBack};
+use crate::hive::consensus::begun_sweeps::number_begun;
 use crate::hive::consensus::journal::{
     AppId, AppShapes, Journal, LogState, LoggedSettings, Shapes, unfinished_moves,
 };
 use crate::hive::consensus::logged_clock::LoggedClock;
-use crate::hive::consensus::logs::Logs;
+use crate::hive::consensus::logs::{Logs, bees_move};
 use crate::hive::consensus::quarantine::Waiting;
 use crate::hive::consensus::registry::{LocalRegistry, Registry, RegistryState, Restored, colony_of};
 use crate::hive::dispatch::inner::{AnyApp, Hive, HiveInner};
@@ -338,15 +339,20 @@ impl Builder {
         let seed = self.seed.unwrap_or_else(|| platform.random());
         let of_apps = self.logs.of(&names)?;
         let mut logs = self.logs.logs;
-        let moves = match self.membership {
+        let mut first = match self.membership {
             None => unfinished_moves(&logs.iter().map(|(_, state)| state).collect::<Vec<_>>()),
             // the registry decides
             Some(_) => Vec::new(),
         };
-        for (log, record) in &moves {
+        for (log, record) in &first {
             if let Some((_, state)) = logs.get_mut(*log) {
                 state.carry_out(record)
             }
+        }
+        // in a cluster, each sweep has a number of its own from the beginning
+        if self.membership.is_none() && bees_move(false, &of_apps) {
+            let mut states: Vec<_> = logs.iter_mut().map(|(_, state)| state).collect();
+            first.extend(number_begun(&mut states, &of_apps))
         }
 
         let is_registry_own = self.registry.is_some() && self.membership.is_none();
@@ -472,8 +478,8 @@ impl Builder {
             .map_err(|error| misread(error.to_string()))?;
 
         let mut compared = leading::compare(&hive, &mut logs);
-        let moves = moves.into_iter().filter_map(|(log, record)| Some((hive.log_at(log)?, record)));
-        compared.unsaid.extend(moves);
+        let first = first.into_iter().filter_map(|(log, record)| Some((hive.log_at(log)?, record)));
+        compared.unsaid.extend(first);
         let mut restored = leading::restore(&hive, &apps, &mut logs, &mut compared);
         restored.show().map_err(|error| misread(error.to_string()))?;
 

@@ -72,6 +72,7 @@ mod sweep;
 mod sweep_log;
 mod sweep_of_merging_sender;
 mod sweep_visits;
+mod sweep_with_more_logs;
 mod timers;
 mod timers_order;
 mod turn_entries;

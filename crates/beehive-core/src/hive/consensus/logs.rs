@@ -136,6 +136,12 @@ impl<W: ?Sized> Clients<W> {
     }
 }
 
+/// Checks whether bees may move from one log to another. `of_apps` contains the positions of each app's logs. In a cluster, a message
+/// may go to any hive, so all messages between bees are acknowledged, as if bees moved.
+pub(crate) fn bees_move(is_clustered: bool, of_apps: &[Vec<usize>]) -> bool {
+    is_clustered || of_apps.iter().any(|logs| logs.len() > 1)
+}
+
 /// The logs of a hive. `W` is the type of the bees that a log wakes when it decides their entries.
 pub(crate) struct Logs<W: ?Sized> {
     clients: Arc<Clients<W>>,
@@ -174,8 +180,7 @@ impl<W: ?Sized> Logs<W> {
     ) -> Logs<W> {
         let is_clustered = cluster.is_some();
         let colonies = cluster.map(|(_, colonies, _)| colonies);
-        // in a cluster, a message may go to any hive, so all messages between bees are acknowledged
-        let bees_move = is_clustered || of_apps.iter().any(|logs| logs.len() > 1);
+        let bees_move = bees_move(is_clustered, &of_apps);
         let remembered = logs.iter().flat_map(|(_, state)| lasting_lanes(state));
         let numbers = cluster.map(|(.., lane)| LaneNumbers::of(lane));
         let lanes = Arc::new(Lanes::new(remembered, bees_move, numbers, mutation));

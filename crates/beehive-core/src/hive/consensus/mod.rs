@@ -13,6 +13,7 @@
 //! Shutdown: the clients release the bees and tasks that wait for entries, and the hive removes its crash marker.
 //! Entries in flight may still be committed; if so, the next incarnation finds them in the log.
 
+pub(crate) mod begun_sweeps;
 mod deposing;
 pub(crate) mod ended_lanes;
 pub mod journal;

@@ -22,15 +22,16 @@ struct OpenSweep {
 #[derive(Default)]
 pub(crate) struct OpenSweeps(BTreeMap<MessageId, OpenSweep>);
 
-/// Checks whether a sweep is running in its app's log. A sweep that has not begun is in its sender's outbox.
-fn runs(sweep: &MessageId) -> bool {
-    sweep.lane.is_of_app() && sweep.lane.app() == Some(sweep.app)
+/// Checks whether a sweep has a number of its own, so that it has begun. A sweep that has not begun is in its sender's outbox. If a
+/// stateless handler of the app has sent it, it is on the same lane, but it is a part of a number.
+pub(crate) fn has_own_number(sweep: &MessageId) -> bool {
+    sweep.lane.is_of_app() && sweep.lane.app() == Some(sweep.app) && sweep.part.is_whole()
 }
 
 impl OpenSweeps {
     /// Returns a log's running sweeps.
     pub(crate) fn new(state: &LogState) -> OpenSweeps {
-        let running = state.sweeps.iter().filter(|(id, _)| runs(id));
+        let running = state.sweeps.iter().filter(|(id, _)| has_own_number(id));
         let open = running.map(|(id, sweep)| {
             (*id, OpenSweep { has_reached_all: sweep.next.is_none(), cells: sweep.open.clone() })
         });
@@ -42,7 +43,7 @@ impl OpenSweeps {
         let mut over = Vec::new();
         match record {
             Record::Admit { emits, .. } => {
-                for emit in emits.iter().filter(|emit| emit.is_sweep && runs(&emit.id)) {
+                for emit in emits.iter().filter(|emit| emit.is_sweep && has_own_number(&emit.id)) {
                     let sweep = OpenSweep { has_reached_all: false, cells: BTreeSet::new() };
                     self.0.insert(emit.id, sweep);
                 }

@@ -22,6 +22,7 @@ use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
 use crate::hive::consensus::journal::{
     AppId, Emit, Emits, HandlerId, InputRuns, MessageId, Record, Suspect, Sweep, sweep_order,
 };
+use crate::hive::consensus::open_sweeps::has_own_number;
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
@@ -253,7 +254,8 @@ pub(crate) fn resume<M: Message>(
     let Some(home) = cx.turn.hive.log_of(AppId(app.index)) else { return Ok(()) };
 
     let has_begun = match home.bees_move() {
-        true => emit.id.lane.is_of_app() && emit.id.lane.app() == Some(AppId(app.index)),
+        // those that began without a number of their own have got one: see `begun_sweeps`
+        true => has_own_number(&emit.id),
         false => log == home.position(),
     };
     // another hive may have begun it in a log that this hive leads now
