@@ -50,7 +50,7 @@ pub(crate) struct Hives {
     members: Vec<Option<(Runtime, Member)>>,
 }
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
@@ -245,22 +245,25 @@ impl Ledger {
     /// Checks through each hive that every answered increment is there exactly once.
     #[track_caller]
     pub(crate) fn check(&self, hives: &Hives) {
+        hives.running().for_each(|hive| self.check_at(hives.hive(hive)))
+    }
+
+    /// Checks through a hive that every answered increment is there exactly once.
+    #[track_caller]
+    pub(crate) fn check_at(&self, hive: &Hive) {
         for (key, Key { asked, answers }) in &*self.0.lock().unwrap() {
-            for hive in hives.running() {
-                let mut counted = 0;
-                until("a count is read", || {
-                    let answer =
-                        hives.hive(hive).request_blocking_within(Duration::from_secs(2), Counted(*key));
-                    counted = answer.as_ref().copied().unwrap_or_default();
-                    answer.is_ok()
-                });
-                let answered = answers.len() as u64;
-                let newest = answers.last().copied().unwrap_or_default();
-                assert!(
-                    counted >= answered.max(newest) && counted <= *asked,
-                    "key {key} counts {counted} at hive {hive}; {asked} were asked for, {answered} answered, the last with {newest}"
-                )
-            }
+            let mut counted = 0;
+            until("a count is read", || {
+                let answer = hive.request_blocking_within(Duration::from_secs(2), Counted(*key));
+                counted = answer.as_ref().copied().unwrap_or_default();
+                answer.is_ok()
+            });
+            let answered = answers.len() as u64;
+            let newest = answers.last().copied().unwrap_or_default();
+            assert!(
+                counted >= answered.max(newest) && counted <= *asked,
+                "key {key} counts {counted}; {asked} were asked for, {answered} answered, the last with {newest}"
+            )
         }
     }
 }

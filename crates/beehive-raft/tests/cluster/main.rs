@@ -8,3 +8,4 @@ mod net;
 mod partition;
 mod registry;
 mod replicas;
+mod sockets;
