@@ -109,7 +109,7 @@ fn each_fires_once_and_leaves_the_log() {
     for logs in [Logs::Shared, Logs::Apart] {
         on_workers(2, async move {
             let mut states = vec![LogState::default(), LogState::default()];
-            let mut written = vec![Vec::new(), Vec::new()];
+            let mut written = [Vec::new(), Vec::new()];
             for life in 1..=3 {
                 let (hive, journals) = start(logs, &states);
                 for key in 0..KEYS {

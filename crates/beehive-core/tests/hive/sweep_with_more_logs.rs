@@ -375,9 +375,9 @@ fn a_sweep_of_a_stateless_handler_of_its_own_app() {
 #[test]
 fn a_sweep_of_several_steps() {
     let beds = limits::SWEEP_STEP_MAX as u64 + 80;
-    let cases: [(fn(&Hive) -> Begin, fn(u64) -> Vec<u64>); 2] =
-        [(by_a_bee, watered_and_weeded), (from_outside, watered)];
-    for (begin, expected) in cases {
+    for is_of_a_bee in [true, false] {
+        let begin = if is_of_a_bee { by_a_bee } else { from_outside };
+        let expected = if is_of_a_bee { watered_and_weeded } else { watered };
         let case = Case { layout: all_together, logs: (1, 2), begin, expected, beds };
         let ends = case.run_some((usize::MAX, 3), |states| {
             states.iter().flat_map(|state| state.sweeps.values()).any(is_between)
