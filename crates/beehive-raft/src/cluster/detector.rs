@@ -9,11 +9,11 @@ use super::frames::Ping;
 use super::group::Group;
 use super::node::Node;
 use super::options::ClusterOptions;
-use super::registry::RaftRegistry;
+use super::registry;
 use super::transport::Channel;
 use super::types::{GroupId, MemberId};
 use crate::limits::{ELECTION_STAGGER, ELECTION_WITHIN};
-use beehive_core::registry::{Proposal, Registry};
+use beehive_core::registry::Proposal;
 use beehive_core::{HiveId, Time};
 use beehive_protocol::codec::encode_many;
 use parking_lot::Mutex;
@@ -92,9 +92,10 @@ impl Hearing {
         peers.iter().filter(|(_, peer)| peer.heard < time).map(|(hive, _)| *hive).collect()
     }
 
-    /// This hive did not run for some time, in which it could hear nobody.
-    fn forgive(&self, time: Duration) {
-        self.peers.lock().values_mut().for_each(|peer| peer.heard = peer.heard + time)
+    /// This hive did not run for some time before `now`, in which it could hear nobody.
+    fn forgive(&self, time: Duration, now: Time) {
+        // a ping that has waited since before may have been heard just now
+        self.peers.lock().values_mut().for_each(|peer| peer.heard = (peer.heard + time).min(now))
     }
 
     /// Counts and logs new suspicions.
@@ -135,7 +136,7 @@ pub(crate) async fn run(node: Arc<Node>, replica: Arc<Decisions>) {
         let now = node.platform.now();
         let pause = now.since(last);
         if pause > every * 3 {
-            node.hearing.forgive(pause - every)
+            node.hearing.forgive(pause - every, now)
         }
         last = now;
 
@@ -217,16 +218,25 @@ fn must_elect(node: &Node, group: &Group, groups: &mut BTreeMap<GroupId, Seen>, 
     true
 }
 
-/// Declares hives dead, if this one leads the registry.
+/// Declares hives dead, if this one leads the registry and a majority of the registry's members is trusted and does not trust them
+/// either.
+///
+/// A leader that was cut off from all others hears nobody, and goes on as the leader until it hears of a later term. It must not
+/// declare the others dead, neither then nor when it hears them again. So it looks at what it hears now, proposes once, and only to
+/// its own group.
 fn declare(node: &Arc<Node>, replica: &Arc<Decisions>, now: Time) {
     let Some(group) = node.group(GroupId::REGISTRY).filter(|group| group.leadership().is_here) else {
         return;
     };
-    drop(group);
     let limit = Time::from_nanoseconds(
         now.as_nanoseconds().saturating_sub(node.options.dead_after.as_nanos() as u64),
     );
-    let silent = node.hearing.silent_since(limit);
+    let (trusted, voters) = (node.hearing.trusted(now), node.options.hives().len());
+    let mut silent = node.hearing.silent_since(limit);
+    silent.retain(|hive| {
+        let agree = trusted.iter().filter(|other| node.hearing.agrees(**other, *hive)).count();
+        (1 + agree) * 2 > voters
+    });
     let dead: Vec<Proposal> = replica.read(|state| {
         let living = silent.iter().filter_map(|hive| {
             let entry = state.hive(*hive).filter(|entry| !entry.is_dead())?;
@@ -236,10 +246,10 @@ fn declare(node: &Arc<Node>, replica: &Arc<Decisions>, now: Time) {
     });
     if !dead.is_empty() {
         tracing::warn!(?dead, "hives are declared dead");
-        let registry = RaftRegistry { node: node.clone(), replica: replica.clone() };
-        node.spawn(async move {
-            // is proposed again
-            let _ = registry.propose(dead).await;
+        let node = node.clone();
+        node.clone().spawn(async move {
+            // if it fails, and they are still silent, they are declared dead again
+            let _ = registry::decide(&node, &group, &dead).await;
         })
     }
 }

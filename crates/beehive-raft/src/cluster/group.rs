@@ -181,14 +181,7 @@ pub(crate) async fn follow(
             })
         }
         tokio::select! {
-            changed = metrics.changed() => if changed.is_err() {
-                // the group has stopped, or has failed
-                if let Some(led) = &office {
-                    led.depose()
-                }
-                return;
-            },
-            changed = terms.changed() => if changed.is_err() { return },
+            biased;
             Some((term, error)) = failures.recv() => {
                 match error {
                     LeadError::Led => {}
@@ -203,6 +196,14 @@ pub(crate) async fn follow(
                 }
                 node.platform.sleep(RETRY).await
             }
+            changed = metrics.changed() => if changed.is_err() {
+                // the group has stopped, or has failed
+                if let Some(led) = &office {
+                    led.depose()
+                }
+                return;
+            },
+            changed = terms.changed() => if changed.is_err() { return },
         }
     }
 }

@@ -145,8 +145,16 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.node.stop()
+        end_soon(&self.node)
     }
+}
+
+/// Ends what a node runs, without waiting for it. The groups must end, too: they have the node, and would go on voting.
+fn end_soon(node: &Arc<Node>) {
+    // a task of the node itself would end halfway
+    node.stop();
+    let ending = node.clone();
+    node.platform.spawn(Box::pin(async move { end(&ending).await }))
 }
 
 /// Ends what a node runs.
@@ -286,23 +294,34 @@ async fn take(
         };
         let Some(state) = group.colony.clone() else { continue };
         group.found(members.iter().copied()).await?;
-        let term = group.lead(node, &state).await;
-        let leader = Proposal::Leader { colony: *colony, term, hive: node.me.hive };
-        loop {
-            let knows = replica.read(|state| {
-                state
-                    .colony(*colony)
-                    .is_some_and(|entry| (entry.term, entry.leader) == (term, Some(node.me.hive)))
-            });
-            if knows {
-                break;
+        let (term, state) = loop {
+            let term = group.lead(node, &state).await;
+            let leads = || {
+                let leadership = group.leadership();
+                leadership.is_here && leadership.term == term
+            };
+            let leader = Proposal::Leader { colony: *colony, term, hive: node.me.hive };
+            let knows = || {
+                replica.read(|state| {
+                    state
+                        .colony(*colony)
+                        .is_some_and(|entry| (entry.term, entry.leader) == (term, Some(node.me.hive)))
+                })
+            };
+            // another member may be elected meanwhile; then this one has to lead in a later term
+            while leads() && !knows() {
+                match registry.propose(vec![leader.clone()]).await {
+                    Ok(decisions) => {
+                        registry.wait(decisions.last().map_or(0, |decision| decision.index())).await
+                    }
+                    Err(_) => node.platform.sleep(RETRY).await,
+                }
             }
-            match registry.propose(vec![leader.clone()]).await {
-                Ok(decisions) => registry.wait(decisions.last().map_or(0, |decision| decision.index())).await,
-                Err(_) => node.platform.sleep(RETRY).await,
+            let (_, state) = state.state();
+            if leads() && state.last.term() == term {
+                break (term, state);
             }
-        }
-        let (_, state) = state.state();
+        };
         let (journal, office) = RaftJournal::new(node, &group, term, state.last);
         offices.lock().insert(*colony, office);
         logs.push((journal, state))
@@ -344,7 +363,8 @@ async fn keep(node: Arc<Node>, replica: Arc<Decisions>, offices: Offices) {
     }
 }
 
-/// Stops the hive when the registry says that its incarnation is dead: its lane has ended, and nobody takes its messages.
+/// Stops the hive when the registry says that its incarnation is dead: its lane has ended, and nobody takes its messages. Its
+/// part of the cluster ends, too: it would be trusted, and lead colonies for which it has no hive.
 async fn watch_life(node: Arc<Node>, replica: Arc<Decisions>, incarnation: Incarnation) {
     let mut indexes = replica.indexes();
     loop {
@@ -364,4 +384,5 @@ async fn watch_life(node: Arc<Node>, replica: Arc<Decisions>, incarnation: Incar
     if let Some(hive) = hive {
         hive.stop(Duration::ZERO).await;
     }
+    end_soon(&node)
 }

@@ -7,7 +7,7 @@ use super::types::{
     AppendRequest, AppendResponse, Chunks, GroupId, MemberId, Snapshot, Types, Vote, VoteRequest,
     VoteResponse,
 };
-use crate::limits::CHUNK_WITHIN;
+use crate::limits::{CHUNK_BYTES, CHUNK_WITHIN};
 use beehive_protocol::codec::decode_many;
 use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{Backoff, RPCOption};
@@ -77,7 +77,10 @@ impl RaftNetworkV2<Types> for Path {
         option: RPCOption,
     ) -> Result<AppendResponse, Failure> {
         let (call, parts) = frames::append(&rpc);
-        match self.call(call, &parts, option.hard_ttl()).await? {
+        // a large entry takes longer than the time between two heartbeats, and would never arrive
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let within = option.hard_ttl() + CHUNK_WITHIN * (bytes / CHUNK_BYTES) as u32;
+        match self.call(call, &parts, within).await? {
             Answer::Append(answer) => Ok(answer),
             _ => Err(confused()),
         }

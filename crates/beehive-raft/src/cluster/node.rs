@@ -92,6 +92,10 @@ impl Node {
         }
     }
 
+    pub(crate) fn has_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
     pub(crate) fn stop(&self) {
         self.elects.store(false, Ordering::Release);
         self.stopped.send_replace(true);

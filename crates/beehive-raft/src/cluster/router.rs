@@ -64,7 +64,7 @@ impl Receiver for Router {
     fn call(&self, from: HiveId, channel: Channel, request: Vec<u8>) -> BoxFuture<Option<Vec<u8>>> {
         let (node, arriving) = (self.node.clone(), self.arriving.clone());
         Box::pin(async move {
-            let node = node.upgrade()?;
+            let node = node.upgrade().filter(|node| !node.has_stopped())?;
             match channel {
                 Channel::Raft => {
                     let (head, bytes) = frames::split(&request).ok()?;

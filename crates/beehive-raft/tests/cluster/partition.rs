@@ -96,3 +96,33 @@ fn a_hive_that_does_not_hear_a_leader_does_not_depose_it() {
     assert_eq!(hives.terms(2), terms, "no leader meets a higher term");
     ledger.check(&hives)
 }
+
+/// Nobody hears anybody for longer than it takes to be declared dead. When the links are back, all hives go on.
+#[test]
+fn hives_that_have_heard_nobody_for_long_are_not_declared_dead() {
+    let hives = Hives::with(|options| options.dead_after = Duration::from_millis(500));
+    let ledger = Ledger::default();
+    for key in 0..6 {
+        ledger.must_count(hives.hive(key as usize % 3), key)
+    }
+    let pairs = [(0, 1), (0, 2), (1, 2)];
+    for (one, other) in pairs {
+        hives.net.cut(ALL[one], ALL[other]);
+        hives.net.cut(ALL[other], ALL[one])
+    }
+    std::thread::sleep(Duration::from_secs(3));
+    hives.net.heal();
+    std::thread::sleep(Duration::from_secs(1));
+    for key in 0..12 {
+        ledger.must_count(hives.hive(key as usize % 3), key % 6)
+    }
+    for hive in ALL {
+        let mut is_dead = true;
+        hives
+            .member(0)
+            .registry()
+            .read(&mut |state| is_dead = state.hive(hive).is_none_or(|hive| hive.is_dead()));
+        assert!(!is_dead, "{hive:?}")
+    }
+    ledger.check(&hives)
+}

@@ -43,6 +43,7 @@ const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
 pub(super) async fn accept_all(shared: Arc<Shared>, listener: TcpListener) {
     loop {
         let accepted = tokio::select! {
+            biased;
             () = shared.draining.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
@@ -84,6 +85,7 @@ fn begin(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr) {
     shared.scope.spawn(async move {
         let served = connection.clone();
         tokio::select! {
+            biased;
             () = served.serve(socket) => {}
             () = connection.late() => connection.shared.note_stranger(&format!(
                 "hive {address}: the handshake was not finished within {:?}", limits::HANDSHAKE_TIME_MAX

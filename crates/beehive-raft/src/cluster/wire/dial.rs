@@ -66,6 +66,7 @@ pub(super) async fn keep_connected(shared: Arc<Shared>, peer: Arc<Peer>) {
         let begun = Instant::now();
         let scope = shared.scope.inside();
         let end = tokio::select! {
+            biased;
             connected = connect(&shared, &peer, &address, &scope) => connected.map_or_else(End::Failed, |()| End::Ended),
             () = peer.changed.notified() => End::Moved,
         };
@@ -85,6 +86,7 @@ pub(super) async fn keep_connected(shared: Arc<Shared>, peer: Arc<Peer>) {
             }
         };
         tokio::select! {
+            biased;
             () = sleep(pause(&shared, &peer, failures)) => {}
             () = peer.changed.notified() => failures = 0,
             () = shared.draining.cancelled() => return,
@@ -135,6 +137,7 @@ async fn connect(shared: &Arc<Shared>, peer: &Arc<Peer>, address: &str, scope: &
     tracing::info!(peer = peer.hive.0, "connected with hive {} at {found}", peer.hive.0);
 
     let why = tokio::select! {
+        biased;
         why = last_end(peer, &outgoing, &mut ends) => why,
         () = scope.ended() => "the connection has ended, or another one takes its place".into(),
         () = drained(shared, &outgoing) => "this hive stops".into(),

@@ -131,6 +131,7 @@ impl Incoming {
                     }
                 },
                 Kind::Call => tokio::select! {
+                    biased;
                     () = self.shared.draining.cancelled() => return Ok(()),
                     room = limit.room(message.bytes.len()) => {
                         if let Some(room) = room {
@@ -167,6 +168,7 @@ impl Incoming {
         let (incoming, answers) = (self.clone(), answers.clone());
         self.scope.spawn(async move {
             let answer = tokio::select! {
+                biased;
                 () = given_up.cancelled() => None,
                 answer = incoming.answer(lane, bytes) => Some(answer),
             };
