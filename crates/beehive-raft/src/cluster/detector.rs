@@ -13,7 +13,7 @@ use super::registry;
 use super::transport::Channel;
 use super::types::{GroupId, MemberId};
 use crate::limits::{ELECTION_STAGGER, ELECTION_WITHIN};
-use beehive_core::registry::Proposal;
+use beehive_core::registry::{ColonyId, Proposal, RegistryState};
 use beehive_core::{HiveId, Time};
 use beehive_protocol::codec::encode_many;
 use parking_lot::Mutex;
@@ -36,6 +36,18 @@ struct Peer {
     /// The hives that it trusts.
     trusts: Vec<HiveId>,
     is_suspected: bool,
+}
+
+impl Peer {
+    /// Checks whether it was heard lately, whether or not it hears this hive.
+    fn is_audible(&self, now: Time, suspect_after: Duration) -> bool {
+        now < self.heard + suspect_after
+    }
+
+    /// Checks whether it seems to live, and to hear this hive.
+    fn is_trusted(&self, now: Time, suspect_after: Duration) -> bool {
+        self.hears && self.is_audible(now, suspect_after)
+    }
 }
 
 impl Hearing {
@@ -65,13 +77,13 @@ impl Hearing {
     /// Returns the hives that are trusted.
     fn trusted(&self, now: Time) -> Vec<HiveId> {
         let peers = self.peers.lock();
-        let trusted = peers.iter().filter(|(_, peer)| peer.hears && now < peer.heard + self.suspect_after);
+        let trusted = peers.iter().filter(|(_, peer)| peer.is_trusted(now, self.suspect_after));
         trusted.map(|(hive, _)| *hive).collect()
     }
 
     /// Checks whether a hive seems to live, and to hear this one.
     pub(crate) fn trusts(&self, hive: HiveId, now: Time) -> bool {
-        self.peers.lock().get(&hive).is_some_and(|peer| peer.hears && now < peer.heard + self.suspect_after)
+        self.peers.lock().get(&hive).is_some_and(|peer| peer.is_trusted(now, self.suspect_after))
     }
 
     /// Number of times that a hive that was trusted was suspected.
@@ -79,10 +91,10 @@ impl Hearing {
         self.suspicions.load(Ordering::Relaxed)
     }
 
-    /// Returns the hives that were heard lately, whether or not they hear this one.
+    /// Returns the hives that were heard lately.
     fn audible(&self, now: Time) -> Vec<HiveId> {
         let peers = self.peers.lock();
-        let heard = peers.iter().filter(|(_, peer)| now < peer.heard + self.suspect_after);
+        let heard = peers.iter().filter(|(_, peer)| peer.is_audible(now, self.suspect_after));
         heard.map(|(hive, _)| *hive).collect()
     }
 
@@ -101,7 +113,7 @@ impl Hearing {
     /// Counts and logs new suspicions.
     fn note(&self, now: Time) {
         for (hive, peer) in &mut *self.peers.lock() {
-            let is_suspected = !peer.hears || now >= peer.heard + self.suspect_after;
+            let is_suspected = !peer.is_trusted(now, self.suspect_after);
             if is_suspected && !peer.is_suspected {
                 self.suspicions.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(
@@ -148,8 +160,7 @@ pub(crate) async fn run(node: Arc<Node>, replica: Arc<Decisions>) {
         }
         node.hearing.note(now);
         if node.elects() {
-            let present: Vec<Arc<Group>> = node.groups.read().values().cloned().collect();
-            for group in present {
+            for group in begun(&node, &replica) {
                 if must_elect(&node, &group, &mut groups, now) {
                     // fails if the group has failed
                     let _ = group.raft.trigger().elect(false).await;
@@ -162,6 +173,17 @@ pub(crate) async fn run(node: Arc<Node>, replica: Arc<Decisions>) {
         }
         node.platform.sleep(every).await
     }
+}
+
+/// Returns the groups that have had a leader. The hive that is to lead a colony first may still be starting; it would start in
+/// vain if another one led the colony by then.
+fn begun(node: &Node, replica: &Decisions) -> Vec<Arc<Group>> {
+    let all: Vec<Arc<Group>> = node.groups.read().values().cloned().collect();
+    let has_led = |state: &RegistryState, group: &Group| {
+        group.id == GroupId::REGISTRY
+            || state.colony(ColonyId(group.id.0)).is_some_and(|colony| colony.leader.is_some())
+    };
+    replica.read(|state| all.into_iter().filter(|group| has_led(state, group)).collect())
 }
 
 /// Decides whether this member begins an election now. The members begin one after the other, in an order that differs from

@@ -187,8 +187,13 @@ pub(crate) async fn follow(
                     LeadError::Led => {}
                     LeadError::Superseded | LeadError::Stopped => refused = term,
                     error => {
-                        tracing::error!(colony = group.id.0, term, %error, "the hive cannot lead a colony that it was elected to lead");
-                        refused = term
+                        tracing::error!(
+                            colony = group.id.0, term, %error,
+                            "the hive cannot lead a colony that it was elected to lead; it gives up its replica"
+                        );
+                        // otherwise the others would trust a leader that hosts no bees
+                        let _ = group.raft.shutdown().await;
+                        return;
                     }
                 }
                 if office.as_ref().is_some_and(|led| led.term == term) {

@@ -204,7 +204,7 @@ async fn begin(
         .start()?;
     node.hive.send_replace(Some(hive.clone()));
     node.begin_to_elect();
-    node.spawn(watch_life(node.clone(), replica.clone(), incarnation));
+    node.spawn(watch_life(node.clone(), hive.clone(), replica.clone(), incarnation));
     Ok(Member { node: node.clone(), hive, replica })
 }
 
@@ -363,26 +363,33 @@ async fn keep(node: Arc<Node>, replica: Arc<Decisions>, offices: Offices) {
     }
 }
 
-/// Stops the hive when the registry says that its incarnation is dead: its lane has ended, and nobody takes its messages. Its
-/// part of the cluster ends, too: it would be trusted, and lead colonies for which it has no hive.
-async fn watch_life(node: Arc<Node>, replica: Arc<Decisions>, incarnation: Incarnation) {
+/// Stops the hive when the registry says that its incarnation is dead: its lane has ended, and nobody takes its messages. Ends the
+/// hive's part of the cluster when the hive stops, for this or any other reason: it would be trusted, and lead colonies for which
+/// it has no hive.
+async fn watch_life(node: Arc<Node>, hive: Hive, replica: Arc<Decisions>, incarnation: Incarnation) {
+    let grace = tokio::select! {
+        biased;
+        // it ends with the shorter grace period, which is that of the stop that has begun
+        () = hive.stopping() => Duration::MAX,
+        () = is_declared_dead(&node, &replica, incarnation) => {
+            tracing::error!("the other hives have declared this one dead; it stops");
+            Duration::ZERO
+        }
+    };
+    hive.stop(grace).await;
+    end_soon(&node)
+}
+
+async fn is_declared_dead(node: &Node, replica: &Decisions, incarnation: Incarnation) {
     let mut indexes = replica.indexes();
     loop {
         indexes.borrow_and_update();
         let is_dead = replica.read(|state| {
             state.hive(node.me.hive).is_none_or(|entry| entry.incarnation != incarnation || entry.is_dead())
         });
-        if is_dead {
-            break;
-        }
-        if indexes.changed().await.is_err() {
+        // an error says that the replica is gone
+        if is_dead || indexes.changed().await.is_err() {
             return;
         }
     }
-    tracing::error!("the other hives have declared this one dead; it stops");
-    let hive = node.hive.borrow().clone();
-    if let Some(hive) = hive {
-        hive.stop(Duration::ZERO).await;
-    }
-    end_soon(&node)
 }

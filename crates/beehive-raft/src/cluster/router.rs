@@ -110,6 +110,8 @@ async fn answer(
     let of = (head.group, head.from);
     match head.call {
         Call::Append { vote, previous, committed, entries } => {
+            // only the leader sends snapshots: what an earlier one has sent of them is never completed
+            arriving.lock().retain(|(group, sender), _| *group != head.group || *sender == head.from);
             let entries = frames::entries(entries, bytes)?;
             let rpc = AppendRequest { vote, prev_log_id: previous, entries, leader_commit: committed };
             group.raft.append_entries(rpc).await.ok().map(Answer::Append)

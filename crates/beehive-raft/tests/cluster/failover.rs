@@ -82,3 +82,33 @@ fn a_hive_that_has_lost_its_memory_does_not_return() {
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("stop all hives, and start them again"), "{text}");
 }
+
+/// The hive ends in a process that lives on. If it still voted, the last hive would have a majority with it.
+fn does_not_vote(end: impl FnOnce(&mut Hives)) {
+    let mut hives = Hives::start();
+    let ledger = Ledger::default();
+    // hive 1 leads the colonies of some of the keys
+    (0..12).for_each(|key| ledger.must_count(hives.hive(1), key));
+    end(&mut hives);
+    until("the others lead its colonies", || hives.led_by(0, 1).is_empty() && hives.led_by(0, 2).is_empty());
+    (0..12).for_each(|key| ledger.must_count(hives.hive(1), key));
+    let before = ledger.answered();
+    hives.kill(2);
+    for key in 0..12 {
+        ledger.count(hives.hive(1), key, Duration::from_millis(100));
+    }
+    assert_eq!(ledger.answered(), before, "one hive of three has acknowledged increments")
+}
+
+#[test]
+fn a_hive_that_is_dropped_votes_no_more() {
+    does_not_vote(|hives| hives.drop_member(0))
+}
+
+#[test]
+fn a_hive_that_is_stopped_by_its_own_handle_votes_no_more() {
+    does_not_vote(|hives| {
+        let hive = hives.hive(0).clone();
+        hives.runtime(0).block_on(hive.stop(Duration::ZERO));
+    })
+}

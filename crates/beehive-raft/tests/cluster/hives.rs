@@ -48,6 +48,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Hives {
     pub(crate) net: Arc<Net>,
     members: Vec<Option<(Runtime, Member)>>,
+    /// The runtimes of the members that were dropped.
+    ended: Vec<Runtime>,
 }
 
 pub(crate) fn runtime() -> Runtime {
@@ -91,7 +93,7 @@ impl Hives {
             });
             members.into()
         });
-        Hives { members, net }
+        Hives { members, ended: Vec::new(), net }
     }
 
     /// Starts a hive that has ended again. Returns what prevents it.
@@ -130,6 +132,13 @@ impl Hives {
         let (runtime, member) = self.members[hive].take().unwrap();
         runtime.shutdown_background();
         drop(member)
+    }
+
+    /// Drops a member in a process that lives on.
+    pub(crate) fn drop_member(&mut self, hive: usize) {
+        let (runtime, member) = self.members[hive].take().unwrap();
+        drop(member);
+        self.ended.push(runtime)
     }
 
     /// Returns the colonies that a hive leads, as another one knows.
@@ -184,6 +193,7 @@ impl Drop for Hives {
                 runtime.shutdown_background()
             }
         }
+        self.ended.drain(..).for_each(Runtime::shutdown_background)
     }
 }
 
