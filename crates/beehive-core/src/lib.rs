@@ -73,7 +73,8 @@ pub use hive::{
 ///
 /// # What a cluster does not do yet
 ///
-/// - Nothing elects leaders: the program calls [`Hive::lead`]. Until it does, the bees of a hive that is down are not available.
+/// - This crate elects no leaders: the program calls [`Hive::lead`], or `beehive-raft` (feature `cluster`, experimental) does.
+///   Until then, the bees of a hive that is down are not available.
 /// - A leader does not confirm its office before it answers. A hive that has lost a colony and does not know it yet answers a
 ///   request that changes nothing from the state that it has.
 /// - No policy moves bees: they move for merges, and on request.
