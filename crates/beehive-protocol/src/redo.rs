@@ -30,6 +30,13 @@ pub struct Op<'a> {
     pub value: Option<&'a [u8]>,
 }
 
+impl<'a> Op<'a> {
+    /// Returns the place of the change: the dictionary, the cell and the row.
+    pub fn place(self) -> (u32, &'a [u8], Option<&'a [u8]>) {
+        (self.dict, self.key, self.row)
+    }
+}
+
 /// Changes, in commit order.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Redo {
@@ -41,7 +48,7 @@ pub struct Redo {
 type Bytes = SmallVec<[u8; INLINE_BYTES]>;
 
 /// A position to which a [`Redo`] can be cut back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedoEnd(usize);
 
 /// Number of bytes that need no allocation: enough for a key, and a value of 64 bytes.
@@ -49,6 +56,9 @@ const INLINE_BYTES: usize = 96;
 
 /// Capacity of the first buffer that is allocated. Otherwise the buffer of a long run would grow more often.
 const FIRST_BYTES: usize = 256;
+
+/// Number of bytes of memory that a list of changes may keep without a use for them.
+const SPARE_BYTES: usize = 64 << 10;
 
 const HAS_ROW: u64 = 1;
 const HAS_VALUE: u64 = 2;
@@ -77,6 +87,26 @@ impl Redo {
     /// Removes the changes from `end` on.
     pub fn cut(&mut self, end: RedoEnd) {
         self.bytes.truncate(end.0)
+    }
+
+    /// Removes the changes from `earlier` to `later` if those from `later` on have the same places, in the same order, and
+    /// so overwrite them. Returns whether it has removed them.
+    pub fn overwrite(&mut self, earlier: RedoEnd, later: RedoEnd) -> bool {
+        let Some(overwritten) = self.bytes.get(earlier.0..later.0) else { return false };
+        if !(Ops { rest: overwritten }).map(Op::place).eq(self.since(later).map(Op::place)) {
+            return false;
+        }
+        self.bytes.copy_within(later.0.., earlier.0);
+        self.bytes.truncate(self.bytes.len() - (later.0 - earlier.0));
+        true
+    }
+
+    /// Gives back the memory of changes that are no longer there, if it is much. It would count nowhere until the changes are
+    /// committed.
+    pub fn shrink(&mut self) {
+        if self.bytes.capacity() > SPARE_BYTES.max(4 * self.bytes.len()) {
+            self.bytes.shrink_to_fit()
+        }
     }
 
     /// Returns the changes from `start` on.
@@ -285,6 +315,7 @@ fn check<E: Error>(bytes: &[u8]) -> Result<(), E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EncodedCells;
     use crate::codec::{decode, encode};
     use proptest::prelude::*;
 
@@ -299,6 +330,13 @@ mod tests {
         (any::<u32>(), bytes(), prop::option::of(bytes()), prop::option::of(bytes()))
     }
 
+    /// A few changes of few places.
+    fn transaction() -> impl Strategy<Value = Vec<Parts>> {
+        let key = || prop::sample::select(vec![vec![1], vec![2]]);
+        let value = prop::option::of(prop::collection::vec(any::<u8>(), 0..3));
+        prop::collection::vec((1..3u32, key(), prop::option::of(key()), value), 0..4)
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
@@ -306,6 +344,31 @@ mod tests {
             let redo: Redo = all.iter().map(op).collect();
             prop_assert!(redo.iter().eq(all.iter().map(op)));
             prop_assert_eq!(decode::<Redo>("a redo log", &encode(&redo)), Ok(redo));
+        }
+
+        /// Without the changes that are overwritten, the cells and rows become the same.
+        #[test]
+        fn what_is_overwritten_makes_no_difference(
+            before in transaction(),
+            transactions in prop::collection::vec(transaction(), 0..12),
+        ) {
+            let mut of_all: EncodedCells = EncodedCells::default();
+            before.iter().for_each(|parts| of_all.apply(op(parts)));
+            let mut of_kept = of_all.clone();
+
+            let (mut redo, mut last) = (Redo::default(), None);
+            for transaction in &transactions {
+                let changes = redo.end();
+                for parts in transaction {
+                    redo.push(op(parts));
+                    of_all.apply(op(parts))
+                }
+                if redo.end() != changes && !last.is_some_and(|last| redo.overwrite(last, changes)) {
+                    last = Some(changes)
+                }
+            }
+            redo.iter().for_each(|op| of_kept.apply(op));
+            prop_assert_eq!(of_kept, of_all);
         }
 
         /// Any bytes are either refused or read to the end.
@@ -330,6 +393,52 @@ mod tests {
             let second = Op { dict: 4, key: &key, row: None, value: None };
             assert_eq!(in_place, [first, second].into_iter().collect());
         }
+    }
+
+    #[test]
+    fn only_changes_of_the_same_places_are_overwritten() {
+        let set = |redo: &mut Redo, key: u8, value: Option<&[u8]>| {
+            let begins = redo.end();
+            redo.push(Op { dict: 1, key: &[key], row: None, value });
+            begins
+        };
+        let keys =
+            |redo: &Redo| redo.iter().map(|op| (op.key[0], op.value.map(<[u8]>::len))).collect::<Vec<_>>();
+        let mut redo = Redo::default();
+        set(&mut redo, 1, Some(&[5; 300]));
+        let first = set(&mut redo, 2, Some(&[5; 10]));
+        let second = set(&mut redo, 2, Some(&[6; 400]));
+        assert!(redo.overwrite(first, second));
+        assert_eq!(keys(&redo), [(1, Some(300)), (2, Some(400))]);
+
+        // a removal overwrites a value, and is overwritten by one
+        let third = set(&mut redo, 2, None);
+        assert!(redo.overwrite(first, third));
+        assert_eq!(keys(&redo), [(1, Some(300)), (2, None)]);
+        let fourth = set(&mut redo, 2, Some(&[]));
+        assert!(redo.overwrite(first, fourth));
+        assert_eq!(keys(&redo), [(1, Some(300)), (2, Some(0))]);
+
+        // memory that is no longer used is given back, if it is much
+        let large = set(&mut redo, 2, Some(&[5; 1 << 20]));
+        assert!(redo.overwrite(first, large));
+        let small = set(&mut redo, 2, None);
+        assert!(redo.overwrite(first, small));
+        redo.shrink();
+        assert!(redo.bytes.capacity() <= SPARE_BYTES);
+        let last = set(&mut redo, 2, Some(&[]));
+        assert!(redo.overwrite(first, last));
+
+        // another key, fewer changes, and more changes
+        let fifth = set(&mut redo, 3, Some(&[]));
+        let before = redo.clone();
+        assert!(!redo.overwrite(first, fifth));
+        let sixth = set(&mut redo, 2, Some(&[]));
+        assert!(!redo.overwrite(first, sixth));
+        redo.cut(sixth);
+        assert_eq!(redo, before);
+        set(&mut redo, 3, Some(&[]));
+        assert!(!redo.overwrite(first, fifth));
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod next_program;
 mod order;
 mod order_across_turns;
 mod outside_timers;
+mod overwritten_changes;
 mod ownership_handover;
 mod poison_messages;
 mod postpone;

@@ -386,10 +386,10 @@ impl PendingRuns {
         panics::to_the_end(|| state.clear_volatile());
 
         // the value at each changed place, before the run; `None` if no executed run has changed it
-        let mut before: BTreeMap<_, Option<Op>> = changes.iter().map(|op| (place(&op), None)).collect();
+        let mut before: BTreeMap<_, Option<Op>> = changes.iter().map(|op| (op.place(), None)).collect();
         let works = self.entries.iter().filter_map(Executed::work);
         for op in works.flat_map(|work| &work.redo) {
-            if let Some(last) = before.get_mut(&place(&op)) {
+            if let Some(last) = before.get_mut(&op.place()) {
                 *last = Some(op)
             }
         }
@@ -564,11 +564,6 @@ fn consumed(bee: &Bee, done: &mut Executed) -> Consumed {
         Inputs::OfEntry(_) => InputRuns::new(),
     };
     Consumed { app: AppId(bee.app.index), bee: bee.id, inputs, visits }
-}
-
-/// Returns the place of a change: the dictionary, the cell and the row.
-fn place<'a>(op: &Op<'a>) -> (u32, &'a [u8], Option<&'a [u8]>) {
-    (op.dict, op.key, op.row)
 }
 
 fn forget(seen: &mut DedupTable, inputs: &[Input]) {

@@ -340,7 +340,8 @@ pub(crate) fn record(
     let notes = std::mem::take(&mut effects.notes);
     let visited = steps.sweep.map(|sweep| Visited { sweep, cells: delivery.cells.to_vec() });
     let steps = effects.into_steps();
-    let Draft { redo } = draft;
+    let Draft { mut redo } = draft;
+    redo.shrink();
 
     let (own_inputs, mut inputs) = (inputs.len(), inputs);
     let (consumed, visited_before) = pending.unsaid();

@@ -48,7 +48,8 @@ pub(crate) struct Run<'a> {
 const POSTPONED_TICK: &str = "a tick cannot be postponed: the next tick comes anyway";
 
 /// Runs a handler for each message in `range`, in one transaction per message. If `redo` is `Some`, adds the
-/// state changes to it, in the form used in log records.
+/// state changes to it, in the form used in log records. A record is applied as a whole, so it need not contain the changes
+/// of a transaction that the next one overwrites.
 pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     run: &Run,
     state: &mut A,
@@ -105,6 +106,8 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
     };
 
     let (messages, at) = (batch.all(), hive.run_at(slot));
+    // where the changes of the last transaction begin that has changed anything
+    let mut last_changes = None;
     for index in range {
         let Some(message) = messages.get(index as usize) else { break };
         if hive.is_over() && !hive.breaks(Mutant::RunsWhenOver) {
@@ -139,6 +142,7 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
             _ => result,
         };
 
+        let changes = redo.as_deref().map(Redo::end);
         let result = match redo.as_deref_mut() {
             Some(redo) => result.and_then(|answer| kept(answer, written_down(state, redo))),
             None if A::PUBLISHED != 0 => result.and_then(|answer| kept(answer, noted(state, &mut collected))),
@@ -150,6 +154,12 @@ pub(crate) fn execute<A: Handlers + Handles<M>, M: Message>(
                 if let Some(probe) = probe {
                     let uncommitted = &mut Finished { state, answer: &answer };
                     notes.extend(probe.committing(&transaction(index), uncommitted, ctx, mark))
+                }
+                if let (Some(redo), Some(changes)) = (redo.as_deref_mut(), changes)
+                    && redo.end() != changes
+                    && !last_changes.is_some_and(|last| redo.overwrite(last, changes))
+                {
+                    last_changes = Some(changes)
                 }
                 commit(state);
 
