@@ -451,7 +451,6 @@ impl PendingRuns {
                 if self.seen.contains(message_id.lane, message_id.seq, message_id.part) {
                     continue;
                 }
-                self.seen.insert(message_id.lane, message_id.seq, message_id.part);
             }
             new.push(index);
             match inputs.last_mut() {
@@ -470,6 +469,10 @@ impl PendingRuns {
             }
         }
 
+        if floor.is_some() {
+            // the numbers of a batch differ, so none of them could have been found above
+            inputs.iter().for_each(|input| remember(&mut self.seen, input))
+        }
         (new, inputs)
     }
 
@@ -564,6 +567,14 @@ fn consumed(bee: &Bee, done: &mut Executed) -> Consumed {
         Inputs::OfEntry(_) => InputRuns::new(),
     };
     Consumed { app: AppId(bee.app.index), bee: bee.id, inputs, visits }
+}
+
+/// Marks the messages of an input as executed.
+fn remember(seen: &mut DedupTable, &Input { lane, seq, count, part, .. }: &Input) {
+    match part.is_whole() {
+        true => seen.insert_run(lane, seq, seq.plus(u64::from(count))),
+        false => seen.insert(lane, seq, part),
+    }
 }
 
 fn forget(seen: &mut DedupTable, inputs: &[Input]) {
