@@ -300,7 +300,7 @@ impl PendingRuns {
             }
         }
 
-        if self.entries.is_empty() {
+        if self.entries.is_empty() && self.entries.capacity() > 0 {
             // an idle bee keeps no queue, which would be its largest part
             let runs = std::mem::take(&mut self.entries);
             cx.turn.local::<Local>(bee.app.index).keep_runs(runs, &bee.app)

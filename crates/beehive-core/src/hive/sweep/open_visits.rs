@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
+/// Number of open cells up to which there is room for another step.
+const ROOM: usize = limits::SWEEP_WINDOW_MAX - limits::SWEEP_STEP_MAX;
+
 /// The cells of a sweep whose visits have been sent but are not yet committed.
 #[derive(Default)]
 pub(crate) struct OpenVisits {
     /// Number of such cells.
     open: AtomicUsize,
-    /// Notified when the number decreases.
+    /// Notified when the number falls to [`ROOM`] or below.
     fewer: Arc<Notify>,
     /// The sweep's log and id, and whether the cursor has passed the last cell. `None` unless an earlier
     /// incarnation started the sweep.
@@ -34,10 +37,14 @@ impl OpenVisits {
 
     /// Removes the cells of a visit that was committed or that its bee did not accept.
     pub(crate) fn over(&self, cells: usize) {
-        let last = self.open.fetch_sub(cells, Ordering::SeqCst) == cells;
-        deferred_wakes::all(&self.fewer);
+        let before = self.open.fetch_sub(cells, Ordering::SeqCst);
+        let after = before.saturating_sub(cells);
+        // the cursor waits only while there is no room, and exactly one call makes room
+        if (after..before).contains(&ROOM) {
+            deferred_wakes::all(&self.fewer)
+        }
 
-        if last
+        if after == 0
             && let Some((link, sweep, all)) = &self.resumed
             && all.load(Ordering::SeqCst)
         {
@@ -62,7 +69,7 @@ impl OpenVisits {
     pub(super) async fn room(&self) {
         loop {
             let fewer = self.fewer.notified();
-            if self.open.load(Ordering::Acquire) <= limits::SWEEP_WINDOW_MAX - limits::SWEEP_STEP_MAX {
+            if self.open.load(Ordering::Acquire) <= ROOM {
                 return;
             }
             fewer.await
