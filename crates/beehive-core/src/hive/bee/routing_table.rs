@@ -150,24 +150,26 @@ impl Routes {
         }
     }
 
-    /// Returns up to `most` cells, beginning at `first`, in sweep order. They all belong to the part of the
+    /// Returns up to `most` cells with their bees, beginning at `first`, in sweep order. They all belong to the part of the
     /// sweep that contains `first`. Also returns the cell at which the sweep continues, or `None` after the
     /// last part.
-    pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<CellId>, Option<CellId>) {
+    pub(crate) fn next_cells(&self, first: CellId, most: usize) -> (Vec<(CellId, Arc<Bee>)>, Option<CellId>) {
         let (part, _) = sweep_order(first);
-        let mut cells: Vec<CellId> = match self.shards.get(part as usize) {
-            Some(shard) => shard.read().iter().map(|(cell, _)| cell).filter(|cell| *cell >= first).collect(),
-            None => Vec::new(),
-        };
-        cells.sort_unstable();
+        // the first cell of the next part
+        let mut next = (part as usize + 1 < SHARDS).then(|| CellId((part as u64 + 1) << 48));
+        let Some(shard) = self.shards.get(part as usize) else { return (Vec::new(), next) };
 
-        let next = match cells.get(most) {
-            Some(next) => Some(*next),
-            // the first cell of the next part
-            None => (part as usize + 1 < SHARDS).then(|| CellId((part as u64 + 1) << 48)),
-        };
-
-        cells.truncate(most);
+        let shard = shard.read();
+        let mut cells: Vec<_> = shard.iter().filter(|(cell, _)| *cell >= first).collect();
+        if most < cells.len() {
+            // a shard can have many times as many cells as a step takes, so only those that it takes are sorted and cloned
+            let (_, (cell, _), _) = cells.select_nth_unstable_by_key(most, |(cell, _)| *cell);
+            next = Some(*cell);
+            cells.truncate(most)
+        }
+        let mut cells: Vec<_> = cells.into_iter().map(|(cell, bee)| (cell, bee.clone())).collect();
+        drop(shard);
+        cells.sort_unstable_by_key(|(cell, _)| *cell);
         (cells, next)
     }
 

@@ -325,17 +325,18 @@ impl<M: Message> Cursor<M> {
             (progress.next, std::mem::take(&mut progress.gone))
         };
 
-        let (mut cells, mut next) = (Vec::new(), first);
+        let (mut owners, mut next) = (Vec::new(), first);
         while let Some(first) = next
-            && cells.len() < limits::SWEEP_STEP_MAX
+            && owners.len() < limits::SWEEP_STEP_MAX
         {
-            let (more, then) = self.app.routes.next_cells(first, limits::SWEEP_STEP_MAX - cells.len());
-            cells.extend(more);
+            let (more, then) = self.app.routes.next_cells(first, limits::SWEEP_STEP_MAX - owners.len());
+            owners.extend(more);
             next = then
         }
 
-        if !cells.is_empty() || !gone.is_empty() || (next.is_none() && first.is_some()) {
-            let record = Record::Expand { sweep: self.sweep, cells: cells.clone(), gone, next };
+        if !owners.is_empty() || !gone.is_empty() || (next.is_none() && first.is_some()) {
+            let cells = owners.iter().map(|(cell, _)| *cell).collect();
+            let record = Record::Expand { sweep: self.sweep, cells, gone, next };
             if !self.link.commit(record).await {
                 return;
             }
@@ -344,7 +345,13 @@ impl<M: Message> Cursor<M> {
             return;
         }
 
-        let unvisited = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&cells, turn));
+        let unvisited = Turn::with(&hive, Place::Runners, |turn| {
+            let mut unvisited = Unvisited::default();
+            // a bee that has ended since the step began refuses its visit
+            let refused = self.send_to(owners, &mut unvisited, turn);
+            self.find_and_send(refused, &mut unvisited, turn);
+            unvisited
+        });
         let mut progress = self.progress.lock();
         progress.note(unvisited);
         progress.next = next
@@ -365,51 +372,69 @@ impl<M: Message> Cursor<M> {
     /// Sends one visit to each bee that owns some of these cells. Returns the cells that it could not visit.
     fn send_visits(&self, cells: &[CellId], turn: &mut Turn) -> Unvisited {
         let mut unvisited = Unvisited::default();
-        let mut left = cells.to_vec();
+        self.find_and_send(cells.to_vec(), &mut unvisited, turn);
+        unvisited
+    }
+
+    /// Looks up the owners of these cells and sends the visits, until no bee refuses one because it has ended meanwhile.
+    fn find_and_send(&self, mut left: Vec<CellId>, unvisited: &mut Unvisited, turn: &mut Turn) {
         while !left.is_empty() {
-            let mut owners: Vec<(Arc<Bee>, CellId)> = Vec::with_capacity(left.len());
-            for cell in left.drain(..) {
+            let mut owners = Vec::with_capacity(left.len());
+            for cell in left {
                 match self.app.routes.find(cell) {
-                    Some(bee) => owners.push((bee, cell)),
+                    Some(bee) => owners.push((cell, bee)),
                     None => unvisited.gone.push(cell),
                 }
             }
-            // each bee gets one visit, whose cells are in order, because `visits_of` uses a binary search
-            owners.sort_unstable_by_key(|(bee, cell)| (bee.id, *cell));
+            left = self.send_to(owners, unvisited, turn)
+        }
+    }
 
-            for visited in owners.chunk_by(|(one, _), (next, _)| one.id == next.id) {
-                let Some((bee, _)) = visited.first() else { continue };
-                let cells: CellSet = visited.iter().map(|(_, cell)| *cell).collect();
-                let count = cells.len();
-                let delivery = Delivery {
-                    run: self.run,
-                    batch: self.visit.clone(),
-                    office: Office::NONE,
-                    back: None,
-                    cause: self.cause.clone(),
-                    first: 0,
-                    count: 0,
-                    position: None,
-                    cells,
-                };
+    /// Sends one visit to each of these bees. Returns the cells of bees that have ended.
+    fn send_to(
+        &self,
+        mut owners: Vec<(CellId, Arc<Bee>)>,
+        unvisited: &mut Unvisited,
+        turn: &mut Turn,
+    ) -> Vec<CellId> {
+        let mut ended = Vec::new();
+        // each bee gets one visit, whose cells are in order, because `visits_of` uses a binary search. A bee occurs only once
+        // as the owner of its first cell
+        if !owners.iter().all(|(cell, bee)| bee.first_cell() == *cell) {
+            owners.sort_unstable_by_key(|(cell, bee)| (bee.id, *cell))
+        }
 
-                self.open_visits.begin(count);
-                self.visit.expect(1);
-                let is_leaving = bee.is_leaving();
-                if let Err(refused) = bee.clone().push(delivery, turn) {
-                    self.open_visits.over(count);
-                    self.visit.done();
-                    if is_leaving {
-                        unvisited.later.extend(refused.cells);
-                        continue;
-                    }
-                    // another thread has merged or retired the bee since `find`, so look up its cells again
-                    left.extend(refused.cells);
-                    std::hint::spin_loop()
+        for visited in owners.chunk_by(|(_, one), (_, next)| one.id == next.id) {
+            let Some((_, bee)) = visited.first() else { continue };
+            let cells: CellSet = visited.iter().map(|(cell, _)| *cell).collect();
+            let count = cells.len();
+            let delivery = Delivery {
+                run: self.run,
+                batch: self.visit.clone(),
+                office: Office::NONE,
+                back: None,
+                cause: self.cause.clone(),
+                first: 0,
+                count: 0,
+                position: None,
+                cells,
+            };
+
+            self.open_visits.begin(count);
+            self.visit.expect(1);
+            if let Err(refused) = bee.clone().push(delivery, turn) {
+                self.open_visits.over(count);
+                self.visit.done();
+                if bee.is_leaving() {
+                    unvisited.later.extend(refused.cells);
+                    continue;
                 }
+                // another thread has merged or retired the bee since it was looked up, or it stays after all
+                ended.extend(refused.cells);
+                std::hint::spin_loop()
             }
         }
-        unvisited
+        ended
     }
 }
 
