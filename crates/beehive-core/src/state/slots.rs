@@ -2,6 +2,7 @@
 
 use crate::cell::CellId;
 use hashbrown::HashTable;
+use smallvec::{SmallVec, smallvec};
 use std::borrow::Borrow;
 
 pub(crate) struct Slot<K, C> {
@@ -104,12 +105,12 @@ impl<K: Ord, C> Slots<K, C> {
     }
 
     /// Returns all cells in key order. A hash table's order would depend on the cells' history.
-    pub(crate) fn sorted(&self) -> Vec<&Slot<K, C>> {
+    pub(crate) fn sorted(&self) -> SmallVec<[&Slot<K, C>; 1]> {
         match self {
-            Slots::None => Vec::new(),
-            Slots::One(slot) => vec![slot],
+            Slots::None => SmallVec::new(),
+            Slots::One(slot) => smallvec![&**slot],
             Slots::Many(table) => {
-                let mut all: Vec<_> = table.iter().collect();
+                let mut all: SmallVec<[&Slot<K, C>; 1]> = table.iter().collect();
                 all.sort_unstable_by(|a, b| a.key.cmp(&b.key));
                 all
             }

@@ -517,7 +517,8 @@ pub(crate) fn visits_of<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let app = &bee.app;
     // if the whole dictionary is one cell, all its entries belong to that cell
     let swept = app.swept(A::HANDLER).map(|dict| (dict, app.whole_cell(dict)));
-    let mut messages = Vec::new();
+    // most cells have one entry
+    let mut messages = Vec::with_capacity(cells.len());
     if let Some((dict, whole)) = swept {
         state.cells_of(dict, &mut |cell, key| {
             if cells.binary_search(&whole.unwrap_or(cell)).is_ok()
