@@ -121,12 +121,16 @@ pub const VISITS_NOTED_MAX: usize = 32_768;
 /// part of its own.
 pub const STAGE_PART_BYTES_MAX: usize = 1 << 20;
 
+/// Maximum number of such parts that wait to be committed by the other log. The next one is appended when the oldest is
+/// committed.
+pub const STAGE_PARTS_UNDECIDED_MAX: usize = 4;
+
 /// Maximum number of statements of other hives about bees that move, such as parts of their copies, that wait to be handled.
 /// Further ones are dropped; they are said again.
 pub const MOVE_STATEMENTS_MAX: usize = 256;
 
-/// Time after which a bee's move is abandoned if the destination log has not committed a copy of the bee. The bee
-/// handles no messages during that time.
+/// Time after which a bee's move is abandoned if the destination log has committed no further part of the bee's copy. The bee
+/// handles no messages during the move.
 pub const MOVE_STAGED_AFTER_MAX: Duration = Duration::from_secs(10);
 
 /// Time for which a change of settings waits for the logs of the changed apps. When it has passed, the caller gets an error, and

@@ -27,6 +27,7 @@ mod in_memory;
 mod io_bee_liveness;
 mod isolation;
 mod journal;
+mod large_moves;
 mod live_report;
 mod load;
 mod log_checks;

@@ -20,6 +20,7 @@ use crate::hive::ownership::queen::RETRY;
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::state::image::EncodedCells;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 impl AppRuntime {
@@ -81,29 +82,18 @@ impl AppRuntime {
         let outbox = StagePart::of_outbox(outbox.iter().map(|emit| Emit::clone(emit)), bytes_max);
         let parts: Vec<StagePart> = StagePart::of_bee(&image, rows, bytes_max).chain(outbox).collect();
         let of = parts.len() as u32;
-        let mut parts = (0..).zip(parts);
         let stage = |(at, part)| to.say(Record::Stage { app, bee: id, epoch, part, at, of, view: 0 });
-        let mut staged = None;
+        let mut parts = (0..).zip(parts).map(stage);
+        let mut undecided = VecDeque::new();
         if breaks(Mutant::OwnBeforeStage) {
-            staged = parts.next().map(stage);
+            undecided.extend(parts.next());
             drop(to.say(adopt.clone()))
         }
-        staged = parts.map(stage).last().or(staged);
         if breaks(Mutant::DropBeforeOwn) {
             let _ = from.commit(Record::Drop { app, bee: id, view: 0 }).await;
         }
 
-        let staged = async {
-            match staged {
-                Some(staged) => staged.await.is_ok(),
-                None => false,
-            }
-        };
-        let is_staged = tokio::select! {
-            biased;
-            is_committed = staged => is_committed,
-            () = hive.platform.sleep(limits::MOVE_STAGED_AFTER_MAX) => false,
-        };
+        let is_staged = all_committed(parts, undecided, hive).await;
         if hive.is_over() {
             return false;
         }
@@ -165,6 +155,30 @@ impl AppRuntime {
                 Some(entry) => return *epoch = entry.epoch,
                 None => return,
             }
+        }
+    }
+}
+
+/// Appends the parts of a copy, a few at a time, so that a stalled log does not get all of a large bee at once. Returns whether
+/// the log has committed all of them. It may commit none for up to [`limits::MOVE_STAGED_AFTER_MAX`].
+///
+/// `parts` appends a part whenever it is asked for one. `undecided` contains those that it has appended already.
+async fn all_committed<C: Future<Output = Result<T, E>>, T, E>(
+    mut parts: impl Iterator<Item = C>,
+    mut undecided: VecDeque<C>,
+    hive: &HiveInner,
+) -> bool {
+    loop {
+        let room = limits::STAGE_PARTS_UNDECIDED_MAX.saturating_sub(undecided.len());
+        undecided.extend(parts.by_ref().take(room));
+        let Some(oldest) = undecided.pop_front() else { return true };
+        let is_committed = tokio::select! {
+            biased;
+            decided = oldest => decided.is_ok(),
+            () = hive.platform.sleep(limits::MOVE_STAGED_AFTER_MAX) => false,
+        };
+        if !is_committed {
+            return false;
         }
     }
 }
