@@ -5,7 +5,7 @@
 //! nothing to clean up after an error or a panic.
 //!
 //! A hive is one process with its state in memory, or with every change on disk before it takes effect (feature `data`, module
-//! `data`). Replication is not there yet.
+//! `data`). Replication is not there yet, except for an experimental beginning (feature `cluster`, module `cluster`).
 //!
 //! ```
 //! use beehive::prelude::*;
@@ -73,6 +73,16 @@ pub use {beehive_nom, beehive_of};
 #[cfg(feature = "data")]
 #[doc(inline)]
 pub use beehive_raft as data;
+
+/// Several hives that form a cluster. Experimental: [`Cluster`](cluster::Cluster) starts hives that replicate each other's state
+/// over sockets, in memory so far. Without the feature `cluster`, this module has only the interface for programs that bring
+/// consensus and a network of their own.
+#[cfg(feature = "cluster")]
+pub mod cluster {
+    // the logs are in memory so far
+    pub use beehive_core::cluster::*;
+    pub use beehive_raft::cluster::*;
+}
 
 /// The complete controller daemon, which you can run with your own apps.
 #[cfg(feature = "controller")]

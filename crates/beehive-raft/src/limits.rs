@@ -78,6 +78,23 @@ pub const ELECTION_STAGGER: Duration = Duration::from_millis(40);
 #[cfg(feature = "cluster")]
 pub const BEHIND_FOR: Duration = Duration::from_millis(500);
 
+/// Maximum number of hives in a cluster. Each of them has a copy of everything.
+#[cfg(feature = "cluster")]
+pub const CLUSTER_HIVES_MAX: usize = 16;
+
+/// How often a hive that starts looks whether the others fit.
+#[cfg(feature = "cluster")]
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How long a hive that starts and does not fit stays, so that the others connect and say so, too: longer than their pause
+/// between two attempts.
+#[cfg(feature = "cluster")]
+pub const MISFIT_FOR: Duration = Duration::from_millis(1500);
+
+/// When a hive that starts logs first which other hives it waits for, and the pause between two such lines.
+#[cfg(feature = "cluster")]
+pub const WAITING_LOGGED_EVERY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
 /// Limits of the connections between the hives of a cluster.
 #[cfg(feature = "cluster")]
 pub mod wire {

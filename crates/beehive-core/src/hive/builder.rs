@@ -21,6 +21,7 @@ use crate::hive::dispatch::turn::LedLog;
 use crate::hive::dispatch::types::message_types::{SameName, Types};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
+use crate::hive::fingerprint::{Describe, describe};
 use crate::hive::joining;
 use crate::hive::leading;
 use crate::hive::links::links::Links;
@@ -87,6 +88,8 @@ struct Installing<'a> {
 pub struct Builder {
     /// Each app's name, the place of its declaration, and the function that installs it.
     apps: Vec<((&'static str, &'static str), Install)>,
+    /// For each app, the function that describes it.
+    described: Vec<Describe>,
     settings: toml::Table,
     platform: Option<Arc<dyn Platform>>,
     registry: Option<Arc<dyn Registry>>,
@@ -118,7 +121,15 @@ impl Builder {
             self.logs.declare(A::NAME, durability)
         }
         self.apps.push(((A::NAME, A::PLACE), Box::new(|installing| installing.install::<A>())));
+        self.described.push(describe::<A>);
         self
+    }
+
+    /// Returns bytes that are the same on all hives with the same apps, in the same order, whose handlers handle the same
+    /// messages and whose dictionaries have the same names and shapes. Hives of a cluster compare them before they talk to each
+    /// other. What messages contain is not compared.
+    pub fn fingerprint(&self) -> Vec<u8> {
+        self.described.iter().flat_map(|describe| describe(&self.settings).into_bytes()).collect()
     }
 
     /// Sets the apps' settings: the table `apps` of a configuration, by app name.

@@ -12,6 +12,7 @@ mod builder;
 pub(crate) mod consensus;
 pub(crate) mod dispatch;
 pub(crate) mod edge;
+mod fingerprint;
 mod joining;
 mod leading;
 pub(crate) mod links;

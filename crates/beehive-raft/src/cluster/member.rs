@@ -79,6 +79,16 @@ impl Member {
         options: ClusterOptions,
         transport: Arc<dyn Transport>,
     ) -> Result<Member, ClusterError> {
+        Member::start_unless(std::future::pending(), builder, options, transport).await
+    }
+
+    /// Starts a hive as [`start`](Member::start) does, unless `refused` completes before.
+    pub(super) async fn start_unless(
+        refused: impl Future<Output = ClusterError>,
+        builder: Builder,
+        options: ClusterOptions,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Member, ClusterError> {
         // before anything is told to others
         options.raft()?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
@@ -86,7 +96,11 @@ impl Member {
         let node = Node::new(platform.random(), options, transport, platform);
         let limit = node.options.start_within;
         let mut waits_for = "the other hives do not answer";
-        let started = node.within(limit, begin(&node, builder, &mut waits_for)).await;
+        let started = tokio::select! {
+            biased;
+            started = node.within(limit, begin(&node, builder, &mut waits_for)) => started,
+            error = refused => Some(Err(error)),
+        };
         match started.unwrap_or_else(|| Err(ClusterError::Alone { why: waits_for.to_string() })) {
             Ok(member) => Ok(member),
             Err(error) => {

@@ -19,6 +19,7 @@
 //! | `registry.rs` | the replica of the registry, and proposals |
 //! | `detector.rs` | who is suspected, and who wants to lead then |
 //! | `node.rs`, `options.rs`, `member.rs` | what they share; settings and errors; start and stop |
+//! | `start.rs` | a start with a list of addresses and a token, over sockets |
 //!
 //! # Terms
 //!
@@ -45,6 +46,14 @@ mod node;
 mod options;
 mod registry;
 mod router;
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::disallowed_methods,
+        reason = "it starts hives on real sockets: a simulated cluster has another transport"
+    )
+)]
+mod start;
 pub mod transport;
 mod types;
 #[cfg_attr(
@@ -58,3 +67,4 @@ pub mod wire;
 
 pub use member::Member;
 pub use options::{ClusterError, ClusterOptions};
+pub use start::{Cluster, ClusterHive};

@@ -1,5 +1,6 @@
 //! The settings of a hive in a cluster, and the reasons why it cannot start.
 
+use super::wire::WireError;
 use beehive_core::{HiveId, StartError};
 use std::time::Duration;
 
@@ -112,6 +113,22 @@ pub enum ClusterError {
         /// A hive that knows the earlier life.
         peer: HiveId,
     },
+    /// The address of this hive cannot be resolved.
+    Address {
+        /// The address.
+        address: String,
+        /// The reason.
+        why: String,
+    },
+    /// The hive cannot open its end of the connections.
+    Wire(WireError),
+    /// Another hive does not fit: it has another token, or other apps, for example.
+    Refused {
+        /// The other hive.
+        peer: HiveId,
+        /// The reason, with what to do.
+        why: String,
+    },
     /// A consensus group has failed.
     Group {
         /// The reason.
@@ -125,13 +142,22 @@ impl std::fmt::Display for ClusterError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ClusterError::Settings { why } => write!(f, "wrong settings of the cluster: {why}"),
-            ClusterError::Alone { why } => write!(f, "{why}: start the other hives of the cluster, too"),
+            ClusterError::Alone { why } => {
+                write!(f, "{why}: start the other hives of the cluster, too, or correct their addresses")
+            }
             ClusterError::Forgotten { peer } => write!(
                 f,
                 "hive {} knows an earlier life of this hive, which kept its logs in memory and has lost them: it cannot return \
                  while the others run; stop all hives, and start them again",
                 peer.0
             ),
+            ClusterError::Address { address, why } => write!(
+                f,
+                "the address of this hive, `{address}`, cannot be resolved: {why}; correct it, or name an address of this machine \
+                 to listen on"
+            ),
+            ClusterError::Wire(error) => error.fmt(f),
+            ClusterError::Refused { why, .. } => f.write_str(why),
             ClusterError::Group { why } => write!(f, "a consensus group has failed: {why}"),
             ClusterError::Hive(error) => error.fmt(f),
         }
@@ -139,6 +165,12 @@ impl std::fmt::Display for ClusterError {
 }
 
 impl std::error::Error for ClusterError {}
+
+impl From<WireError> for ClusterError {
+    fn from(error: WireError) -> ClusterError {
+        ClusterError::Wire(error)
+    }
+}
 
 impl From<StartError> for ClusterError {
     fn from(error: StartError) -> ClusterError {

@@ -9,3 +9,4 @@ mod partition;
 mod registry;
 mod replicas;
 mod sockets;
+mod start;

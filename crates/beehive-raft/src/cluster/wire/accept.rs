@@ -174,7 +174,11 @@ impl Accepted {
                 *self.admission.lock() = Some(admission);
                 tracing::info!(peer = peer.hive.0, "{} at {} has connected", peer.hive, self.address);
                 if let Some(refusal) = handshake::parted(&mut line).await {
-                    peer.note_refusal(&refusal.text(self.ends(Some(&identity))));
+                    let text = refusal.text(self.ends(Some(&identity)));
+                    match refusal.is_misfit() {
+                        true => peer.note_misfit(&text),
+                        false => peer.note_refusal(&text),
+                    }
                     self.scope.end()
                 }
             }
@@ -187,7 +191,10 @@ impl Accepted {
                     Failure::Broken(why) => shared.note_stranger(&format!("hive {}: {why}", self.address)),
                     Failure::Refused(refusal, Some(theirs)) => {
                         let text = refusal.text(self.ends(Some(&theirs)));
-                        shared.note_refused(theirs.hive, &text)
+                        match refusal.is_misfit() {
+                            true => shared.note_misfit(theirs.hive, &text),
+                            false => shared.note_refused(theirs.hive, &text),
+                        }
                     }
                     Failure::Refused(refusal, None) => shared.note_stranger(&refusal.text(self.ends(None))),
                 }

@@ -47,11 +47,24 @@ impl GrpcService<Body> for Client {
     }
 }
 
+/// Why there is no connection.
+struct Failed {
+    text: String,
+    /// Whether the two hives do not fit.
+    is_misfit: bool,
+}
+
+impl From<String> for Failed {
+    fn from(text: String) -> Failed {
+        Failed { text, is_misfit: false }
+    }
+}
+
 /// How an attempt to have a connection has ended.
 enum End {
     /// There was a connection.
     Ended,
-    Failed(String),
+    Failed(Failed),
     /// The address has changed.
     Moved,
 }
@@ -80,8 +93,11 @@ pub(super) async fn keep_connected(shared: Arc<Shared>, peer: Arc<Peer>) {
             // a connection that breaks again and again is no better than one that cannot be made
             End::Ended if begun.elapsed() > limits::BACKOFF_MAX => 0,
             End::Ended => failures + 1,
-            End::Failed(text) => {
-                peer.note_refusal(&text);
+            End::Failed(Failed { text, is_misfit }) => {
+                match is_misfit {
+                    true => peer.note_misfit(&text),
+                    false => peer.note_refusal(&text),
+                }
                 failures + 1
             }
         };
@@ -103,7 +119,7 @@ fn pause(shared: &Shared, peer: &Peer, failures: u32) -> Duration {
 }
 
 /// Connects, and returns when the connection has ended.
-async fn connect(shared: &Arc<Shared>, peer: &Arc<Peer>, address: &str, scope: &Scope) -> Result<(), String> {
+async fn connect(shared: &Arc<Shared>, peer: &Arc<Peer>, address: &str, scope: &Scope) -> Result<(), Failed> {
     let (socket, found) = reach(address).await?;
     let broken = |why: String| format!("hive {} at {found}: {why}", peer.hive.0);
 
@@ -112,10 +128,10 @@ async fn connect(shared: &Arc<Shared>, peer: &Arc<Peer>, address: &str, scope: &
     let shaken = shake(shared, peer, &mut client, scope, found);
     let (admission, lanes) = match timeout(limits::HANDSHAKE_TIME_MAX, shaken).await {
         Ok(shaken) => shaken.map_err(|why| match why {
-            Refused::Text(text) => text,
-            Refused::Broken(why) => broken(why),
+            Refused::By(refused) => refused,
+            Refused::Broken(why) => broken(why).into(),
         })?,
-        Err(_) => return Err(broken(NO_ANSWER.into())),
+        Err(_) => return Err(broken(NO_ANSWER.into()).into()),
     };
     // the connection ends when its streams have ended
     drop(client);
@@ -196,7 +212,7 @@ async fn reach(address: &str) -> Result<(TcpStream, SocketAddr), String> {
 }
 
 enum Refused {
-    Text(String),
+    By(Failed),
     Broken(String),
 }
 
@@ -216,11 +232,14 @@ async fn shake(
     let (_, admission) =
         handshake::dial(us, peer.hive, &mut line, admit).await.map_err(|failure| match failure {
             Failure::Broken(why) => Refused::Broken(why),
-            Failure::Refused(refusal, theirs) => Refused::Text(refusal.text(Ends {
-                ours: &shared.identity,
-                theirs: theirs.as_deref(),
-                address: found,
-            })),
+            Failure::Refused(refusal, theirs) => Refused::By(Failed {
+                text: refusal.text(Ends {
+                    ours: &shared.identity,
+                    theirs: theirs.as_deref(),
+                    address: found,
+                }),
+                is_misfit: refusal.is_misfit(),
+            }),
         })?;
     drop(line);
 

@@ -85,6 +85,11 @@ fn short(hash: &[u8; 32]) -> String {
 }
 
 impl Refusal {
+    /// Whether the two hives refuse each other until somebody changes something. The other reasons end when a process ends.
+    pub(super) fn is_misfit(self) -> bool {
+        !matches!(self, Refusal::Outdated { .. } | Refusal::TwoProcesses(_) | Refusal::TooManyHives)
+    }
+
     /// Says the reason and the remedy.
     pub(super) fn text(self, ends: Ends<'_>) -> String {
         let Ends { ours, theirs, address } = ends;

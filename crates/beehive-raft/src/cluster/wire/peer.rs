@@ -48,6 +48,8 @@ struct Presence {
 #[derive(Debug, Default)]
 struct Refusals {
     last: Option<String>,
+    /// Why the two hives do not fit.
+    misfit: Option<String>,
     repeats: Repeats,
 }
 
@@ -92,6 +94,9 @@ pub struct PeerStatus {
     pub calls_in_flight: usize,
     /// The reason of the last failed attempt to connect, in either direction, with what to do about it.
     pub last_refusal: Option<String>,
+    /// Why the two hives refuse each other until somebody changes something, with what to do: their tokens, clusters, apps or
+    /// addresses do not fit. `None` if the other hive has not been heard, or has connected since.
+    pub misfit: Option<String>,
 }
 
 impl Peer {
@@ -163,6 +168,7 @@ impl Peer {
                 }
             }
         }
+        self.refusals.lock().misfit = None;
         presence.latest = Some(found);
         presence.last_number += 1;
         let number = presence.last_number;
@@ -184,6 +190,12 @@ impl Peer {
             tracing::warn!(peer = self.hive.0, "no connection: {text}")
         }
         refusals.last = Some(text.to_string())
+    }
+
+    /// Notes that the two hives do not fit, and why.
+    pub(super) fn note_misfit(&self, text: &str) {
+        self.note_refusal(text);
+        self.refusals.lock().misfit = Some(text.to_string())
     }
 
     /// Notes that a connection was made: the next refusal is news.
@@ -208,6 +220,7 @@ impl Peer {
             packets_dropped: self.dropped.load(Ordering::Relaxed),
             calls_in_flight: outgoing.map_or(0, |outgoing| outgoing.calls_in_flight()),
             last_refusal: self.last_refusal(),
+            misfit: self.refusals.lock().misfit.clone(),
         }
     }
 }

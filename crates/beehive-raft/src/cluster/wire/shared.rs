@@ -94,6 +94,14 @@ impl Shared {
         }
     }
 
+    /// Notes that a hive that has shown that it has the join token does not fit.
+    pub(super) fn note_misfit(&self, hive: HiveId, text: &str) {
+        match self.peer(hive) {
+            Some(peer) => peer.note_misfit(text),
+            None => self.note_stranger(text),
+        }
+    }
+
     /// Notes that somebody was refused who has not shown that it has the join token.
     pub(super) fn note_stranger(&self, text: &str) {
         let refused = self.strangers_refused.fetch_add(1, Ordering::Relaxed) + 1;
