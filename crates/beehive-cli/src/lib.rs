@@ -2,12 +2,14 @@
 //! and [`Controller`], the same controller for your own apps.
 
 // the generated code refers to this crate as `beehive`
-#[cfg(test)]
+#[cfg(any(test, feature = "cluster"))]
 extern crate beehive_core as beehive;
 
 mod api;
 mod bench;
 mod client;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod controller;
 mod data;
 mod decode;
@@ -42,6 +44,8 @@ enum Command {
     Bench(bench::BenchArgs),
     Decode(decode::DecodeArgs),
     New(new::NewArgs),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::ClusterArgs),
 }
 
 /// The commands that a program built with [`Controller`] has, too.
@@ -87,6 +91,8 @@ pub fn run() -> ExitCode {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Decode(arguments) => decode::run(arguments),
         Command::New(arguments) => new::run(arguments),
+        #[cfg(feature = "cluster")]
+        Command::Cluster(arguments) => cluster::run(arguments),
     }
 }
 

@@ -61,6 +61,14 @@ pub(crate) async fn serve(socket: TcpListener, served: Served, guard: Guard, sto
     server::serve(socket, router(served, guard), stopped).await
 }
 
+/// Serves another program's `router` on `socket` until the sender of `stopped` is dropped, with the limits and
+/// the checks of the controller's interface.
+#[cfg(feature = "cluster")]
+pub(crate) async fn serve_router(socket: TcpListener, router: Router, stopped: watch::Receiver<()>) {
+    let guard = Guard::new(Vec::new(), None);
+    server::serve(socket, router.layer(middleware::from_fn_with_state(guard, guard::admit)), stopped).await
+}
+
 /// The OpenAPI description. Paths and types are collected from the handlers.
 #[derive(OpenApi)]
 #[openapi(

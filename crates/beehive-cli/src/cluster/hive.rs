@@ -1,0 +1,139 @@
+//! One hive of a local cluster, in a process of its own. `beehive cluster up` starts it.
+//!
+//! Its standard input is a pipe from the parent. The first line is the join token. When the pipe ends, so does the hive: the
+//! parent has stopped, or was killed. On its standard output, the hive says at which address it serves HTTP, and then each time
+//! how many colonies it leads.
+
+use super::Failure;
+use super::store::{Store, router};
+use crate::http;
+use beehive_core::{Hive, HiveId};
+use beehive_raft::cluster::Cluster;
+use clap::Args;
+use std::io::{BufRead, Read, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+
+/// Time that the hive has for what is in flight when it stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How often the hive looks how many colonies it leads.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Number of threads that run tasks.
+const WORKERS: usize = 2;
+
+/// Runs one hive
+#[derive(Args, Debug)]
+pub(crate) struct HiveArgs {
+    /// The number of the hive, from 1 on
+    pub(super) number: u32,
+    /// The addresses of all hives, in the order of their numbers
+    addresses: Vec<String>,
+    /// What to log
+    #[arg(long)]
+    log: String,
+}
+
+/// What a hive tells its parent, one line each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// The hive runs, and serves HTTP at this address.
+    Runs(SocketAddr),
+    /// The hive leads a number of all colonies.
+    Leads(usize, usize),
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Report::Runs(address) => write!(f, "runs {address}"),
+            Report::Leads(colonies, all) => write!(f, "leads {colonies} {all}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Report {
+    type Err = ();
+
+    fn from_str(line: &str) -> Result<Report, ()> {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["runs", address] => Ok(Report::Runs(address.parse().map_err(drop)?)),
+            ["leads", colonies, all] => {
+                Ok(Report::Leads(colonies.parse().map_err(drop)?, all.parse().map_err(drop)?))
+            }
+            _ => Err(()),
+        }
+    }
+}
+
+/// Tells the parent. If it is gone, nobody listens.
+fn report(report: Report) {
+    let _ = writeln!(std::io::stdout(), "{report}");
+}
+
+/// Runs a hive until its standard input ends.
+pub(super) fn run(arguments: &HiveArgs) -> Result<(), Failure> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&arguments.log)?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init()?;
+
+    let mut token = String::new();
+    std::io::stdin().lock().read_line(&mut token)?;
+    let (parent, gone) = oneshot::channel::<()>();
+    std::thread::Builder::new().name("parent".into()).spawn(move || {
+        // an error is an end, too
+        let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+        drop(parent)
+    })?;
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    let outcome = runtime.block_on(serve(arguments, token.trim(), gone));
+    runtime.shutdown_timeout(Duration::from_millis(500));
+    outcome
+}
+
+/// Runs a hive until its parent is gone.
+async fn serve(
+    HiveArgs { number, addresses, .. }: &HiveArgs,
+    token: &str,
+    mut gone: oneshot::Receiver<()>,
+) -> Result<(), Failure> {
+    let cluster = Cluster::new((1..).zip(addresses)).token(token);
+    let member = tokio::select! {
+        biased;
+        _ = &mut gone => return Ok(()),
+        started = cluster.start(*number, Hive::builder().app::<Store>()) => started?,
+    };
+
+    let socket = TcpListener::bind("127.0.0.1:0").await?;
+    report(Report::Runs(socket.local_addr()?));
+    let (stop, stopped) = watch::channel(());
+    let server = tokio::spawn(http::serve_router(socket, router(member.hive().clone()), stopped));
+    let looks = async {
+        let mut last = None;
+        loop {
+            let leaders = member.member().leaders();
+            let here = leaders.iter().filter(|(_, leader)| *leader == Some(HiveId(*number)));
+            let leads = Report::Leads(here.count(), leaders.len());
+            if last != Some(leads) {
+                report(leads);
+                last = Some(leads)
+            }
+            tokio::time::sleep(LOOK_EVERY).await
+        }
+    };
+    tokio::select! {
+        _ = gone => {}
+        () = looks => {}
+        // the other hives have declared it dead
+        () = member.hive().stopping() => return Err("the hive has stopped: the others have declared it dead".into()),
+    }
+
+    drop(stop);
+    member.stop(STOP_TIMEOUT).await;
+    // dropping the runtime closes connections that are still open
+    let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! `beehive cluster up`: starts the hives, shows what happens to them, and ends them.
+
+use super::Failure;
+use super::hive::Report;
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Time that the hives have to stop. It is longer than what a hive takes.
+const STOP_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Starts a cluster on this machine, each hive in a process of its own, and ends it with Ctrl-C
+///
+/// The hives keep the values of keys. Each has a copy of all values, and leads a part of them (its colonies). As long as more than
+/// half of the hives run, the others take over what a dead one has led, and nothing that was answered is lost.
+///
+/// State is in memory: it is gone when the cluster ends, and a hive that has ended does not return. The hives listen on free ports
+/// of the loopback address, and know each other by a random token. They also end if this program is killed.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct UpArgs {
+    /// Number of hives; an odd one, because the loss of one of three and of one of four is survived alike
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    hives: u32,
+
+    /// What the hives log to standard error, such as warn, or beehive_raft=debug
+    #[arg(long, value_name = "LEVEL", default_value = "error")]
+    log: String,
+}
+
+const EXAMPLE: &str = "\
+Try this in another terminal, with the addresses and process ids that `beehive cluster up` prints:
+  curl -X PUT http://127.0.0.1:40001/color/red     write through hive 1
+  curl http://127.0.0.1:40002/color                read through hive 2
+  kill -9 PID                                      kill hive 1
+  curl http://127.0.0.1:40002/color                hive 2 or 3 has taken over";
+
+/// What happens to a hive.
+enum Event {
+    Report(usize, Report),
+    Ended(usize, std::io::Result<ExitStatus>),
+}
+
+/// A hive, as its parent knows it.
+struct HiveProcess {
+    pid: u32,
+    /// While it is open, the hive runs.
+    stdin: Option<ChildStdin>,
+    http: Option<SocketAddr>,
+    leads: Option<(usize, usize)>,
+    has_ended: bool,
+}
+
+/// The hives, and what they have told.
+struct Hives {
+    all: Vec<HiveProcess>,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+/// Runs a cluster until SIGINT or SIGTERM.
+pub(super) fn run(arguments: &UpArgs) -> Result<(), Failure> {
+    tracing_subscriber::EnvFilter::try_new(&arguments.log)
+        .map_err(|error| format!("--log {}: {error}", arguments.log))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(arguments))
+}
+
+async fn serve(arguments: &UpArgs) -> Result<(), Failure> {
+    // before anything else, so that no early signal is lost
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+
+    let count = arguments.hives;
+    say(&match count {
+        1 => "starting 1 hive, whose loss loses everything: use 3".to_string(),
+        count if count.is_multiple_of(2) => format!(
+            "starting {count} hives, which survive the loss of {}, as {} do: use {} or {}",
+            count / 2 - 1,
+            count - 1,
+            count - 1,
+            count + 1
+        ),
+        count => format!("starting {count} hives, which survive the loss of {}", count / 2),
+    });
+    let mut hives = Hives::start(arguments)?;
+    let outcome = loop {
+        tokio::select! {
+            _ = terminate.recv() => break Ok(()),
+            _ = interrupt.recv() => break Ok(()),
+            event = hives.events.recv() => match event.map(|event| hives.take(event)) {
+                Some(Ok(())) => {}
+                Some(Err(why)) => break Err(why),
+                None => break Err("no hive runs any more".into()),
+            },
+        }
+    };
+    tokio::select! {
+        () = hives.stop() => {}
+        // whoever is impatient asks twice
+        _ = interrupt.recv() => {}
+    }
+    hives.kill();
+    outcome.inspect(|()| say("all hives have ended"))
+}
+
+/// Prints a line. A closed pipe ends nothing.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+impl Hives {
+    /// Starts the processes.
+    fn start(arguments: &UpArgs) -> Result<Hives, Failure> {
+        let free: Vec<TcpListener> =
+            (0..arguments.hives).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+        let addresses: Vec<String> =
+            free.iter().map(|socket| Ok(socket.local_addr()?.to_string())).collect::<std::io::Result<_>>()?;
+        // if another program takes one of the ports now, the hive says so and does not start
+        drop(free);
+        let token = token()?;
+
+        let (told, events) = mpsc::unbounded_channel();
+        let mut hives = Hives { all: Vec::new(), events };
+        for number in 1..=arguments.hives {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["cluster", "hive", "--log", &arguments.log, &number.to_string()]).args(&addresses);
+            // Ctrl-C is for the parent, which then stops the hives
+            command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child =
+                command.spawn().map_err(|error| format!("cannot start hive {number}: {error}"))?;
+            let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+                return Err("a hive has no pipes".into());
+            };
+            writeln!(stdin, "{token}")?;
+            let (pid, at, told) = (child.id(), hives.all.len(), told.clone());
+            hives.all.push(HiveProcess {
+                pid,
+                stdin: Some(stdin),
+                http: None,
+                leads: None,
+                has_ended: false,
+            });
+            std::thread::Builder::new()
+                .name(format!("hive {number}"))
+                .spawn(move || listen(at, child, stdout, &told))?;
+        }
+        Ok(hives)
+    }
+
+    /// Takes what has happened, and shows it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a hive has ended before all were there.
+    fn take(&mut self, event: Event) -> Result<(), Failure> {
+        let are_there = self.all.iter().all(|hive| hive.leads.is_some());
+        let at = match event {
+            Event::Report(at, report) => {
+                match report {
+                    Report::Runs(address) => self.all[at].http = Some(address),
+                    Report::Leads(colonies, all) => self.all[at].leads = Some((colonies, all)),
+                }
+                at
+            }
+            Event::Ended(at, status) => {
+                let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+                self.all[at].has_ended = true;
+                if !are_there {
+                    return Err(format!("hive {} has not started ({how})", at + 1).into());
+                }
+                say(&format!(
+                    "hive {}  pid {}  has ended ({how}); {}",
+                    at + 1,
+                    self.all[at].pid,
+                    self.majority()
+                ));
+                return Ok(());
+            }
+        };
+        match are_there {
+            true => say(&self.line(at)),
+            false if self.all.iter().all(|hive| hive.leads.is_some()) => say(&self.overview()),
+            false => {}
+        }
+        Ok(())
+    }
+
+    /// Says how many hives run, and what that means.
+    fn majority(&self) -> String {
+        let (all, run) = (self.all.len(), self.all.iter().filter(|hive| !hive.has_ended).count());
+        match run > all / 2 {
+            true => format!("{run} of {all} run, and take over"),
+            false => format!(
+                "{run} of {all} run, which is no majority: nothing is answered any more, and what was in memory is lost when you \
+                 start again"
+            ),
+        }
+    }
+
+    /// Describes a hive.
+    fn line(&self, at: usize) -> String {
+        let hive = &self.all[at];
+        let mut line = format!("hive {}  pid {}", at + 1, hive.pid);
+        if let Some(address) = hive.http {
+            // writing to a string does not fail
+            let _ = write!(line, "  http://{address}");
+        }
+        if let Some((colonies, all)) = hive.leads {
+            let _ = write!(line, "  leads {colonies} of {all} colonies");
+        }
+        line
+    }
+
+    /// Describes all hives, and says what to try.
+    fn overview(&self) -> String {
+        let mut text = String::new();
+        for at in 0..self.all.len() {
+            text += &self.line(at);
+            text.push('\n')
+        }
+        let (first, last) = (&self.all[0], &self.all[self.all.len() - 1]);
+        if let (Some(writes), Some(reads)) = (first.http, last.http) {
+            let _ = write!(
+                text,
+                "  write:     curl -X PUT http://{writes}/color/red\n  read:      curl http://{reads}/color\n  kill one:  kill -9 {}\n  \
+                 Ctrl-C ends all",
+                first.pid
+            );
+        }
+        text
+    }
+
+    /// Ends the hives, and waits until they have ended, for a limited time.
+    async fn stop(&mut self) {
+        self.all.iter_mut().for_each(|hive| hive.stdin = None);
+        let ended = async {
+            while self.all.iter().any(|hive| !hive.has_ended) {
+                match self.events.recv().await {
+                    Some(Event::Ended(at, _)) => self.all[at].has_ended = true,
+                    Some(Event::Report(..)) => {}
+                    None => return,
+                }
+            }
+        };
+        // those that are late are killed
+        let _ = tokio::time::timeout(STOP_TIMEOUT, ended).await;
+    }
+
+    /// Kills the hives that have not ended.
+    fn kill(&self) {
+        for hive in self.all.iter().filter(|hive| !hive.has_ended) {
+            if let Some(pid) = i32::try_from(hive.pid).ok().and_then(Pid::from_raw) {
+                // fails if it has just ended
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Passes on what a hive says, and how it has ended.
+fn listen(at: usize, mut child: Child, stdout: ChildStdout, told: &mpsc::UnboundedSender<Event>) {
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        if let Ok(report) = line.parse() {
+            // fails if the parent no longer listens
+            let _ = told.send(Event::Report(at, report));
+        }
+    }
+    let _ = told.send(Event::Ended(at, child.wait()));
+}
+
+/// Returns a random join token.
+fn token() -> Result<String, Failure> {
+    let mut bytes = [0; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
