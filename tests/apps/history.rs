@@ -9,6 +9,7 @@ use crate::hello::{Greeter, Hello};
 use crate::key_value::{Delete, Get, Put, Store};
 use crate::routing::{Link, Routes, Routing};
 use crate::task_queue::{Done, Enqueue, Take, TaskQueues};
+use crate::three_hives::{Get as GetValue, Put as PutValue, Values};
 use crate::traffic_engineering::{Decoupled, Naive, Network, Poll, Switch, SwitchJoined};
 use beehive::journal::LogState;
 use beehive::nom::apps::{LearningSwitch, NodeController};
@@ -226,6 +227,17 @@ examples! {
                 0 => io.emit(Link { from, to, cost: Some(1 + chance.below(9) as u32) }),
                 1 => io.emit(Link { from, to, cost: None }),
                 _ => io.emit(Routes(from)),
+            }
+        };
+        devices: none;
+    }
+    three_hives {
+        apps: Values;
+        emit: |io, chance| {
+            let (key, value) = (chance.name(), chance.name());
+            match chance.below(3) {
+                0 => io.emit(GetValue(key)),
+                _ => io.emit(PutValue(key, value)),
             }
         };
         devices: none;

@@ -28,5 +28,8 @@ mod routing;
 #[path = "../../examples/task_queue.rs"]
 mod task_queue;
 #[allow(dead_code)]
+#[path = "../../examples/three_hives.rs"]
+mod three_hives;
+#[allow(dead_code)]
 #[path = "../../examples/traffic_engineering.rs"]
 mod traffic_engineering;
