@@ -39,6 +39,8 @@ const NOT_RUN: &[(&str, &str, Instead)] = &[
         "cargo run --bin beehive -- new ../my-controller   # depends on this repository by path",
         Test("what_is_written_builds_runs_and_passes_its_test"),
     ),
+    ("README.md", "cargo run --example three_hives", Test("the_commands_that_the_pages_show_exist")),
+    ("README.md", "three hives run", Test("the_readme_shows_what_three_hives_print")),
     (
         "README.md",
         " socket ──► IO bee ──batch──► map ──► cells ──► table: cell → bee ──► mailbox ──► handler ──► commit",
@@ -103,6 +105,22 @@ const NOT_RUN: &[(&str, &str, Instead)] = &[
         Reason("it needs Open vSwitch"),
     ),
     ("docs/controller.md", "[controller]", Reason("the defaults, with comments")),
+    (
+        "docs/cluster.md",
+        "cargo run --bin beehive --features cluster -- cluster up",
+        Test("the_commands_that_the_pages_show_exist"),
+    ),
+    (
+        "docs/cluster.md",
+        "starting 3 hives, which survive the loss of 1",
+        Reason("ports and process ids differ; a test of `beehive cluster up` reads these lines"),
+    ),
+    ("docs/cluster.md", "[dependencies]", Test("the_dependencies_that_the_pages_show_exist")),
+    (
+        "docs/cluster.md",
+        "let cluster = Cluster::new([(1, \"10.0.0.1:7100\"), (2, \"10.0.0.2:7100\"), (3, \"10.0.0.3:7100\")])",
+        Reason("it needs three machines; the documentation of `Cluster` compiles the same calls"),
+    ),
     (
         "docs/data.md",
         "beehive data export /var/lib/beehive /backups/today      # also while the controller runs",

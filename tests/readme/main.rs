@@ -46,6 +46,26 @@ fn the_readme_gives_both_commands_near_its_top() {
     }
 }
 
+/// Replaces the number in front of each ` ms`, as in the expected outputs of the examples.
+fn without_times(text: &str) -> String {
+    let mut parts: Vec<&str> = text.split(" ms").collect();
+    let last = parts.pop().unwrap_or_default();
+    let without = |part: &&str| {
+        let rest = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        format!("{rest}{} ms", if rest.len() < part.len() { "#" } else { "" })
+    };
+    parts.iter().map(without).collect::<String>() + last
+}
+
+#[test]
+fn the_readme_shows_what_three_hives_print() {
+    let expected = include_str!("../../examples/expected/three_hives.txt");
+    assert!(
+        without_times(README).contains(&format!("```text\n{expected}```\n")),
+        "README does not show:\n{expected}"
+    );
+}
+
 #[tokio::test]
 async fn the_program_of_the_readme_moves_money() {
     let hive = Hive::builder().app::<Bank>().start().expect("the bank starts");
