@@ -447,10 +447,8 @@ impl PendingRuns {
 
         for index in range {
             let message_id = batch.source().message_id(index, app);
-            if floor.is_some() {
-                if self.seen.contains(message_id.lane, message_id.seq, message_id.part) {
-                    continue;
-                }
+            if floor.is_some() && self.seen.contains(message_id.lane, message_id.seq, message_id.part) {
+                continue;
             }
             new.push(index);
             match inputs.last_mut() {
