@@ -41,5 +41,6 @@ pub use identity::Identity;
 pub use inspect::{Contents, Inspected, inspect};
 #[cfg(feature = "testing")]
 pub use log::Mutation;
-pub use log::recovery::{Cut, Found};
+pub use log::recovery::Found;
+pub use log::scan::Cut;
 pub use log::shared::LogStatus;

@@ -6,7 +6,7 @@
 use crate::error::OpenError;
 use crate::identity::Identity;
 use crate::log::format::push_record;
-use crate::log::recovery::Repairs;
+use crate::log::scan::Repairs;
 use crate::log::witness::{End, Witness};
 use crate::log::writer::{WriteError, Writer};
 use crate::place::Place;

@@ -7,7 +7,8 @@
 //!                                                                 └─► checkpoint when a segment is full (thread)
 //! ```
 //!
-//! `format` has the bytes, `writer` the end of the log, `shared` the threads, `reader`, `recovery` and `begin` the start, and
+//! `format` has the bytes, `writer` the end of the log, `shared` and `witnessing` the threads, `reader`, `scan`, `recovery` and `begin`
+//! the start, and
 //! `checkpoint` the state that replaces the segments before it, and `compaction` how one is made.
 //!
 //! # Why plain files
@@ -46,8 +47,10 @@ mod compaction;
 pub(crate) mod format;
 pub(crate) mod reader;
 pub(crate) mod recovery;
+pub(crate) mod scan;
 pub(crate) mod shared;
 pub(crate) mod witness;
+pub(crate) mod witnessing;
 pub(crate) mod writer;
 
 #[cfg(feature = "testing")]

@@ -1,32 +1,17 @@
 //! Reads the whole log of a folder, and gives the states that result from it.
 //!
-//! Everything is checked: the chain of checksums from the first byte behind the checkpoint to the end, every entry, and
-//! the end against the witness. What is invalid at the very end, and was never acknowledged as far as anybody can know,
-//! is cut off, and reported. Anything else is an error.
+//! `scan` checks the segments. Here, their records are decoded, checked and applied.
 
 use crate::error::OpenError;
 use crate::log::checkpoint;
 use crate::log::compaction::Bees;
-use crate::log::format::{Record, SEGMENT_HEADER};
-use crate::log::reader::Segment;
-use crate::log::witness::{self, End};
-use crate::place::{self, Listing, Place};
+use crate::log::format::Record;
+use crate::log::reader::{Segment, Valid};
+use crate::log::scan::{Cut, Repairs, Scanned, Start};
+use crate::log::witness::End;
+use crate::place::{self, Place};
 use beehive_protocol::{Entry, LaneId, LogState};
-use std::io;
 use std::path::PathBuf;
-
-/// What was cut off at the end of the log, because it had never been acknowledged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// The file.
-    pub file: PathBuf,
-    /// The byte from which on it was cut.
-    pub offset: u64,
-    /// The number of bytes.
-    pub bytes: u64,
-    /// What was wrong.
-    pub what: &'static str,
-}
 
 /// What was found in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,44 +41,6 @@ pub(crate) struct Recovered {
     pub(crate) lengths: Vec<u64>,
     pub(crate) repairs: Repairs,
     pub(crate) found: Found,
-}
-
-/// What makes a folder ready for a next segment.
-#[derive(Debug, Default)]
-pub(crate) struct Repairs {
-    /// The file that is replaced by a checked copy, and the copy.
-    copy: Option<(PathBuf, Vec<u8>)>,
-    /// What a crash left behind.
-    remove: Vec<PathBuf>,
-}
-
-impl Repairs {
-    /// Makes sure that everything that was read is on disk, and removes what a crash left behind.
-    pub(crate) fn carry_out(&self, place: &Place) -> Result<(), OpenError> {
-        if let Some((path, bytes)) = &self.copy {
-            let written = place.write_whole(path, &[bytes]);
-            written.map_err(|error| OpenError::io(path, "write a checked copy", error))?;
-        }
-        let sync = || {
-            let synced = place.files.sync_folder(&place.folder);
-            synced.map_err(|error| OpenError::io(&place.folder, "sync the folder", error))
-        };
-        if self.remove.is_empty() {
-            return Ok(());
-        }
-
-        // The last process may have ended between the renaming of a checkpoint and the sync of the folder. The name must
-        // be there for good before what the checkpoint covers is removed.
-        sync()?;
-        for path in &self.remove {
-            match place.files.remove(path) {
-                // the checked copy has taken its place
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed.map_err(|error| OpenError::io(path, "remove", error))?,
-            }
-        }
-        sync()
-    }
 }
 
 /// The states, as the log is applied to them.
@@ -150,7 +97,7 @@ impl Replay {
         &mut self,
         segment: &Segment,
         mut each: impl FnMut(&Record),
-    ) -> Result<crate::log::reader::Valid, OpenError> {
+    ) -> Result<Valid, OpenError> {
         segment.continues(self.end, &self.before)?;
         let valid = segment.records(self.end, |record| {
             each(record);
@@ -195,95 +142,17 @@ pub(crate) fn recover(
     (folder_id, logs): (u64, u16),
     is_new: bool,
 ) -> Result<Recovered, OpenError> {
-    let listing = place.list().map_err(|error| OpenError::io(&place.folder, "list the folder", error))?;
-    let newest = listing.checkpoints.last().copied();
-    let witness = match witness::read(&*place.files, &place.folder, folder_id)? {
-        Some(end) => end,
-        None if is_new && newest.is_none() && listing.segments.is_empty() => End::default(),
-        None => {
-            let why = "it says how far the log was acknowledged, and every hive has one".to_string();
-            return Err(OpenError::Missing { file: place::witness(&place.folder), why });
-        }
+    let start = Start::read(place, folder_id, is_new)?;
+    let (mut replay, checkpoint_bytes) = Replay::begin(place, (folder_id, logs), start.newest())?;
+    let Scanned { end, lengths, log_bytes, cut, repairs } =
+        start.scan(place, folder_id, replay.end, |segment, each| replay.apply(segment, each))?;
+    let found = Found {
+        entries: replay.entries,
+        without_effect: replay.without_effect,
+        log_bytes,
+        segments: lengths.len() as u64,
+        checkpoint_bytes,
+        cut,
     };
-
-    let (mut replay, checkpoint_bytes) = Replay::begin(place, (folder_id, logs), newest)?;
-    let first = replay.end.segment + 1;
-    let numbers: Vec<u64> = listing.segments.iter().copied().filter(|number| *number >= first).collect();
-    check_names(place, first, &numbers, newest, witness)?;
-
-    let mut found = Found { checkpoint_bytes, segments: numbers.len() as u64, cut: None, ..Found::default() };
-    let (mut lengths, mut repairs) = (Vec::new(), Repairs::default());
-    for number in &numbers {
-        let segment = Segment::read(place, folder_id, replay.end)?;
-        let mut is_witnessed = witness.segment != *number
-            || (witness.length == SEGMENT_HEADER as u64 && witness.chain == segment.header.chain);
-        let valid = replay.apply(&segment, |record| {
-            is_witnessed |= record.end as u64 == witness.length && record.chain == witness.chain
-        })?;
-
-        let is_last = numbers.last() == Some(number);
-        match valid.wrong {
-            Some(wrong) if !is_last => {
-                let how = format!("although segment {} follows", number + 1);
-                return Err(segment.damaged(&valid, wrong, &how));
-            }
-            _ => segment.nothing_lost(&valid, witness)?,
-        }
-        if !is_witnessed {
-            let how = format!("not the one that was acknowledged up to byte {}", witness.length);
-            return Err(segment.damaged(&valid, "this is another log", &how));
-        }
-
-        found.log_bytes += valid.end.length;
-        lengths.push(valid.end.length);
-        if let Some(what) = valid.wrong {
-            let (file, bytes) = (segment.path().to_path_buf(), segment.rest(&valid));
-            found.cut = Some(Cut { file, offset: valid.end.length, bytes, what })
-        }
-        // What was not acknowledged may be in the page cache only: if a sync failed in the last process, the system
-        // may have forgotten to write it. A copy that is synced settles it, and cuts off what is invalid.
-        if is_last && (valid.end != witness || valid.wrong.is_some()) {
-            repairs.copy = Some((segment.path().to_path_buf(), segment.into_valid_bytes(&valid)))
-        }
-    }
-
-    repairs.remove = left_behind(place, &listing, first);
-    (found.entries, found.without_effect) = (replay.entries, replay.without_effect);
-    Ok(Recovered { states: replay.states, end: replay.end, lengths, repairs, found })
-}
-
-/// Checks that no segment is missing.
-fn check_names(
-    place: &Place,
-    first: u64,
-    numbers: &[u64],
-    newest: Option<u64>,
-    witness: End,
-) -> Result<(), OpenError> {
-    let missing = |number: u64, why: String| {
-        Err(OpenError::Missing { file: place::segment(&place.folder, number), why })
-    };
-    for (number, expected) in numbers.iter().zip(first..) {
-        if *number != expected {
-            return missing(expected, format!("segment {number} is there"));
-        }
-    }
-    let last = numbers.last().copied().unwrap_or(first - 1);
-    if witness.segment > last {
-        let why = format!("the log was acknowledged up to byte {} of it", witness.length);
-        return missing(witness.segment, why);
-    }
-    if numbers.is_empty() && newest.is_some() {
-        return missing(first, "a checkpoint is made only when the next segment exists".to_string());
-    }
-    Ok(())
-}
-
-/// Returns what a crash left behind: unfinished files, and what the checkpoint covers.
-fn left_behind(place: &Place, listing: &Listing, first: u64) -> Vec<PathBuf> {
-    let segments = listing.segments.iter().filter(|number| **number < first);
-    let checkpoints = listing.checkpoints.iter().filter(|segment| **segment < first);
-    let paths = segments.map(|number| place::segment(&place.folder, *number));
-    let paths = paths.chain(checkpoints.map(|segment| place::checkpoint(&place.folder, *segment)));
-    paths.chain(listing.unfinished.iter().cloned()).collect()
+    Ok(Recovered { states: replay.states, end, lengths, repairs, found })
 }

@@ -6,8 +6,10 @@ use crate::limits;
 use crate::log::begin::Beginning;
 use crate::log::compaction::compact;
 use crate::log::format::push_record;
-use crate::log::recovery::{Cut, Found};
+use crate::log::recovery::Found;
+use crate::log::scan::Cut;
 use crate::log::witness::{End, Witness};
+use crate::log::witnessing::Witnessing;
 use crate::log::writer::{WriteError, Writer};
 use crate::place::Place;
 use beehive_core::journal::{Entry, EntryNumber, Journal, JournalEvents};
@@ -75,14 +77,9 @@ struct State {
     /// Length of the complete records in `waiting`. If an entry cannot be encoded, the buffer ends with a part of it.
     complete: usize,
     tails: Vec<Tail>,
-    /// The acknowledged end.
-    end: End,
-    /// Whether the end has moved since the witness was woken.
-    is_unwitnessed: bool,
     /// The finished segments that no checkpoint covers: the end of each.
     finished: Vec<End>,
     is_closing: bool,
-    writer_is_done: bool,
     status: LogStatus,
 }
 
@@ -94,8 +91,7 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Wakes the writer: something waits, or the log closes.
     appended: Condvar,
-    /// Wakes the witness.
-    acknowledged: Condvar,
+    witnessing: Witnessing,
     /// Wakes the thread that makes checkpoints.
     segment_finished: Condvar,
     events: Vec<Mutex<Option<Arc<dyn JournalEvents>>>>,
@@ -152,7 +148,7 @@ impl Log {
             events: tails.iter().map(|_| Mutex::default()).collect(),
             state: Mutex::new(State { tails, finished, status, ..State::default() }),
             appended: Condvar::new(),
-            acknowledged: Condvar::new(),
+            witnessing: Witnessing::default(),
             segment_finished: Condvar::new(),
             lock: Mutex::new(Some(lock)),
             #[cfg(feature = "testing")]
@@ -176,7 +172,7 @@ impl Log {
         }
         let Some((start, checkpoint_bytes)) = beginning.take() else { return Ok(()) };
         let begun = start.carry_out().and_then(|(writer, witness)| {
-            self.shared.state.lock().end = writer.end();
+            self.shared.witnessing.begin(writer.end());
             let failed = |error| OpenError::io(&start.place.folder, "start a thread for the log", error);
             self.start_threads(writer, witness, checkpoint_bytes).map_err(failed)
         });
@@ -189,7 +185,10 @@ impl Log {
     fn start_threads(&self, mut writer: Writer, witness: Witness, checkpoint_bytes: u64) -> io::Result<()> {
         let [of_writer, of_witness, shared] = [(); 3].map(|()| self.shared.clone());
         self.spawn("beehive-log", move || of_writer.write(&mut writer))?;
-        self.spawn("beehive-witness", move || of_witness.witness(witness))?;
+        self.spawn("beehive-witness", move || {
+            let warn = |error| of_witness.warn(format!("cannot write the witness: {error}"));
+            of_witness.witnessing.run(witness, warn)
+        })?;
         self.spawn("beehive-checkpoint", move || shared.make_checkpoints(checkpoint_bytes))
     }
 
@@ -222,7 +221,6 @@ impl Shared {
     fn close(&self) {
         self.state.lock().is_closing = true;
         self.appended.notify_all();
-        self.acknowledged.notify_all();
         self.segment_finished.notify_all();
     }
 
@@ -253,8 +251,7 @@ impl Shared {
         struct Done<'a>(&'a Shared);
         impl Drop for Done<'_> {
             fn drop(&mut self) {
-                self.0.state.lock().writer_is_done = true;
-                self.0.acknowledged.notify_all();
+                self.0.witnessing.end()
             }
         }
         let _done = Done(self);
@@ -342,10 +339,8 @@ impl Shared {
                     state.status.entries += entries;
                     state.status.syncs += 1;
                     state.status.bytes += group.len() as u64;
-                    state.end = writer.end();
-                    if !std::mem::replace(&mut state.is_unwitnessed, true) {
-                        self.acknowledged.notify_one();
-                    }
+                    drop(state);
+                    self.witnessing.acknowledged(writer.end());
                     return true;
                 }
                 Err(WriteError::Full(error)) => {
@@ -416,34 +411,6 @@ impl Shared {
         for (log, last) in refused.into_iter().filter(|_| !is_closing) {
             if let Some(events) = self.events_of(log) {
                 events.aborted(last)
-            }
-        }
-    }
-
-    /// Keeps the witness at most [`limits::WITNESS_EVERY`] behind. Runs on its own thread.
-    fn witness(&self, mut witness: Witness) {
-        let mut last = End::default();
-        loop {
-            let mut state = self.state.lock();
-            while !state.is_unwitnessed && !state.writer_is_done {
-                self.acknowledged.wait(&mut state);
-            }
-            if !state.writer_is_done {
-                self.acknowledged.wait_for(&mut state, limits::WITNESS_EVERY);
-            }
-            let (end, is_done) = (state.end, state.writer_is_done);
-            // an end that has stopped moving is written a second time
-            state.is_unwitnessed = end != last && !is_done;
-            drop(state);
-
-            let written = witness.write(end, if is_done { 2 } else { 1 });
-            if let Err(error) = written {
-                self.warn(format!("cannot write the witness: {error}"));
-            } else {
-                last = end
-            }
-            if is_done {
-                return;
             }
         }
     }
