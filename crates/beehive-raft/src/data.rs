@@ -287,6 +287,15 @@ fn identity_of(
     if let Some(identity) = Identity::read(place)? {
         return Ok((check(identity, hive, logs, &place.folder)?, false));
     }
+    check_unused(place)?;
+
+    let hive = hive.unwrap_or_default().0;
+    let [folder_id, seed] = [random(), random()];
+    Ok((Identity { folder_id, hive, seed, logs: logs.unwrap_or(1), incarnation: 0 }, true))
+}
+
+/// Checks that a folder without an identity is empty, or does not exist.
+pub(crate) fn check_unused(place: &Place) -> Result<(), OpenError> {
     let listing = match place.list() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Listing::default(),
         listing => listing.map_err(|error| OpenError::io(&place.folder, "list the folder", error))?,
@@ -302,10 +311,7 @@ fn identity_of(
     if let Some(found) = listing.foreign.into_iter().find(|name| name != "lost+found") {
         return Err(OpenError::NoHive { folder: place.folder.clone(), found });
     }
-
-    let hive = hive.unwrap_or_default().0;
-    let [folder_id, seed] = [random(), random()];
-    Ok((Identity { folder_id, hive, seed, logs: logs.unwrap_or(1), incarnation: 0 }, true))
+    Ok(())
 }
 
 /// Returns a random number.

@@ -35,6 +35,23 @@ pub enum OpenError {
         /// The number that was asked for.
         wanted: u32,
     },
+    /// The folder belongs to a hive of a cluster, and a hive alone cannot go on from it.
+    OfCluster {
+        /// The identity of the folder.
+        file: PathBuf,
+    },
+    /// The folder belongs to a hive that is alone, and a cluster cannot go on from it.
+    OfOneHive {
+        /// The identity of the folder.
+        file: PathBuf,
+    },
+    /// The folder belongs to a hive of another cluster.
+    OtherCluster {
+        /// The folder.
+        folder: PathBuf,
+        /// What differs.
+        what: String,
+    },
     /// The folder was made for another number of logs.
     OtherLogs {
         /// The folder.
@@ -151,6 +168,21 @@ impl std::fmt::Display for OpenError {
             OpenError::OtherHive { folder, found, wanted } => write!(
                 f,
                 "{}: the folder belongs to hive {found}, and this is hive {wanted}; give each hive a folder of its own",
+                folder.display()
+            ),
+            OpenError::OfCluster { file } => write!(
+                f,
+                "{}: the folder belongs to a hive of a cluster; start it in its cluster, or name another folder",
+                file.display()
+            ),
+            OpenError::OfOneHive { file } => write!(
+                f,
+                "{}: the folder belongs to a hive that is alone, and a cluster cannot go on from it; name another folder",
+                file.display()
+            ),
+            OpenError::OtherCluster { folder, what } => write!(
+                f,
+                "{}: the folder belongs to a hive of another cluster: {what}; give each hive of each cluster a folder of its own",
                 folder.display()
             ),
             OpenError::OtherLogs { folder, found, wanted } => write!(

@@ -11,7 +11,11 @@ use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
-const FIRST_LINE: &str = "beehive data, format ";
+/// The start of the identity of a hive that is alone.
+pub(crate) const FIRST_LINE: &str = "beehive data, format ";
+
+/// The start of the identity of a hive of a cluster.
+pub(crate) const OF_CLUSTER: &str = "beehive cluster data, format ";
 
 /// The contents of a folder's identity file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,9 @@ impl Identity {
             return Err(damaged());
         }
 
+        if content.starts_with(OF_CLUSTER) {
+            return Err(OpenError::OfCluster { file: path.to_path_buf() });
+        }
         let mut lines = content.lines();
         let first = lines.next().and_then(|line| line.strip_prefix(FIRST_LINE)).ok_or_else(damaged)?;
         let version = first.parse().map_err(|_| damaged())?;

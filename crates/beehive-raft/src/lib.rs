@@ -12,10 +12,11 @@
 //!   witness                      how far the log has been acknowledged
 //! ```
 //!
-//! With the feature `cluster`, the module `cluster` replicates the logs of several hives. These logs are in memory so far.
+//! With the feature `cluster`, the module `cluster` replicates the logs of several hives, in memory or in a folder for each hive. Such a
+//! folder has the same files, and a file for the snapshot of each group (`snapshot-..`).
 //!
 //! The files are described byte by byte in `log/format.rs`, `log/witness.rs`, `log/checkpoint.rs` and
-//! `backup.rs`.
+//! `backup.rs`. For those of a cluster, see `cluster/disk/record.rs` and `cluster/disk/whole.rs`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

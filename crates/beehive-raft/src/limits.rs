@@ -74,6 +74,10 @@ pub const ELECTION_WITHIN: Duration = Duration::from_millis(100);
 #[cfg(feature = "cluster")]
 pub const ELECTION_STAGGER: Duration = Duration::from_millis(40);
 
+/// A leader hands a group over only to a member that has all entries of its log but this many.
+#[cfg(feature = "cluster")]
+pub const HANDED_OVER_BEHIND: u64 = 64;
+
 /// How long a member whose log is shorter than that of another one leaves elections to the other.
 #[cfg(feature = "cluster")]
 pub const BEHIND_FOR: Duration = Duration::from_millis(500);

@@ -7,14 +7,15 @@
 //! Heads and all other calls are encoded like records. Commands follow the head as they are: they are encoded already, and
 //! each of them may be as long as a head may be.
 
+use super::promises::Promise;
 use super::types::{
-    AppendRequest, AppendResponse, Command, GroupId, LogEntry, LogId, MemberId, Payload, SnapshotMeta, Vote,
-    VoteRequest, VoteResponse,
+    AppendRequest, AppendResponse, Command, GroupId, LogEntry, LogId, MemberId, Payload, SnapshotMeta,
+    TransferRequest, Vote, VoteRequest, VoteResponse,
 };
 use beehive_core::HiveId;
 use beehive_core::registry::{Decision, Proposal};
 use beehive_protocol::DecodeError;
-use beehive_protocol::codec::{decode_many, encode_many};
+use beehive_protocol::codec::{decode_many, encode_many, encode_many_into};
 use openraft::entry::RaftEntry;
 use openraft::{EmptyNode, EntryPayload};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,8 @@ pub(crate) enum Call {
     },
     Vote(VoteRequest),
     PreVote(VoteRequest),
+    /// The leader hands over to another member.
+    Transfer(TransferRequest),
     /// A chunk of the snapshot that ends with entry `last`. Chunk 0 replaces the chunks before.
     Chunk {
         last: Option<LogId>,
@@ -74,6 +77,8 @@ pub(crate) enum Answer {
     Vote(VoteResponse),
     Chunk,
     Installed(Vote),
+    /// Whether the member accepts the transfer.
+    Transfer(bool),
 }
 
 /// A call to the registry.
@@ -84,20 +89,27 @@ pub(crate) enum RegistryCall {
         life: u64,
     },
     Propose(Vec<Proposal>),
+    /// The caller wants to lead a group that the called hive leads.
+    HandOver(GroupId),
 }
 
 /// The answer to a call to the registry.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RegistryAnswer {
-    /// The called hive knows the caller by this life.
+    /// The called hive knows the caller by its life.
     Hello {
+        /// The life of the called hive.
         life: u64,
+        /// What the caller has promised to the called hive.
+        promises: Vec<(GroupId, Promise)>,
     },
     /// The groups exist already, with another life of the caller.
     Founded,
     Decided(Vec<Decision>),
     /// The called hive does not lead the registry, or cannot decide.
     Elsewhere,
+    /// The called hive begins to hand over the group, if it leads it.
+    HandsOver,
 }
 
 /// A packet of the failure detector.
@@ -110,23 +122,45 @@ pub(crate) struct Ping {
     pub(crate) trusted: Vec<HiveId>,
 }
 
-/// Encodes a request to append entries.
-pub(crate) fn append(rpc: &AppendRequest) -> (Call, Vec<&[u8]>) {
-    let mut bytes = Vec::new();
-    let head = |entry: &LogEntry| EntryHead {
-        id: entry.log_id,
-        contents: match &entry.payload {
+impl EntryHead {
+    fn of(entry: &LogEntry) -> EntryHead {
+        let contents = match &entry.payload {
             EntryPayload::Blank => Contents::Blank,
             EntryPayload::Normal(command) => Contents::Command(command.0.len() as u32),
             EntryPayload::Membership(membership) => Contents::Membership(membership.clone()),
-        },
-    };
+        };
+        EntryHead { id: entry.log_id, contents }
+    }
+}
+
+/// Appends an entry to a buffer: the length of its head (4 bytes, little-endian), the head, and the bytes of its command.
+pub(crate) fn push_entry(entry: &LogEntry, buffer: &mut Vec<u8>) {
+    let start = buffer.len();
+    buffer.extend_from_slice(&[0; size_of::<u32>()]);
+    encode_many_into(&EntryHead::of(entry), buffer);
+    let length = (buffer.len() - start - size_of::<u32>()) as u32;
+    buffer[start..start + size_of::<u32>()].copy_from_slice(&length.to_le_bytes());
+    if let EntryPayload::Normal(command) = &entry.payload {
+        buffer.extend_from_slice(&command.0)
+    }
+}
+
+/// Decodes an entry that [`push_entry`] has encoded. Returns `None` if the bytes are not exactly one entry.
+pub(crate) fn entry(bytes: &[u8]) -> Option<LogEntry> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    let (head, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    entries(vec![decode_many("an entry of a log", head).ok()?], rest)?.pop()
+}
+
+/// Encodes a request to append entries.
+pub(crate) fn append(rpc: &AppendRequest) -> (Call, Vec<&[u8]>) {
+    let mut bytes = Vec::new();
     for entry in &rpc.entries {
         if let EntryPayload::Normal(command) = &entry.payload {
             bytes.push(&*command.0)
         }
     }
-    let entries = rpc.entries.iter().map(head).collect();
+    let entries = rpc.entries.iter().map(EntryHead::of).collect();
     (Call::Append { vote: rpc.vote, previous: rpc.prev_log_id, committed: rpc.leader_commit, entries }, bytes)
 }
 

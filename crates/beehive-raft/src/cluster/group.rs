@@ -1,17 +1,19 @@
 //! A group of which this hive is a member, and the hive's leadership of a colony.
 
 use super::folds::Colony;
+use super::frames::RegistryCall;
 use super::journal::{Office, RaftJournal};
-use super::log_store::LogStore;
 use super::machine::{Fold, Machine};
 use super::network::Paths;
 use super::node::Node;
 use super::options::ClusterError;
+use super::transport::Channel;
 use super::types::{GroupId, MemberId, Types};
-use crate::limits::{BEHIND_FOR, ELECTION_WITHIN, RETRY};
-use beehive_core::Time;
+use crate::limits::{ATTEMPT_WITHIN, BEHIND_FOR, ELECTION_WITHIN, HANDED_OVER_BEHIND, RETRY};
 use beehive_core::cluster::LeadError;
 use beehive_core::registry::ColonyId;
+use beehive_core::{HiveId, Time};
+use beehive_protocol::codec::encode_many;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{EmptyNode, Raft, ServerState};
 use parking_lot::Mutex;
@@ -54,7 +56,8 @@ impl Group {
     ) -> Result<Arc<Group>, ClusterError> {
         let config = Arc::new(node.options.raft()?);
         let paths = Paths { node: node.clone(), group: id };
-        let raft = Raft::new(node.me, config, paths, LogStore::default(), Machine::new(fold)).await;
+        let store = node.store(id);
+        let raft = Raft::new(node.me, config, paths, store.clone(), Machine::new(fold, store)).await;
         let raft = raft.map_err(|error| ClusterError::Group { why: error.to_string() })?;
         let group =
             Arc::new(Group { id, raft, colony, yields: Mutex::default(), is_ahead: AtomicBool::new(false) });
@@ -118,8 +121,29 @@ impl Group {
         self.raft.voter_ids().collect()
     }
 
-    /// Waits until this member leads the group and has applied the first entry of its term. Begins elections until then.
-    /// Returns the term.
+    /// Asks the leader to hand over to this member.
+    async fn ask_for(&self, node: &Node, leader: HiveId) {
+        let request = encode_many(&RegistryCall::HandOver(self.id));
+        let answer = node.transport.call(leader, Channel::Registry, request);
+        // if it did not arrive, it is asked again
+        let _ = node.within(ATTEMPT_WITHIN, answer).await;
+    }
+
+    /// Hands the group over to another member if this one leads, and the other one has nearly the whole log. The group accepts
+    /// nothing until the other one leads.
+    pub(crate) async fn hand_over(&self, node: &Node, to: MemberId) {
+        let metrics = self.raft.metrics().borrow_watched().clone();
+        let matched =
+            metrics.replication.and_then(|members| *members.get(&to)?).map_or(0, |matched| matched.index);
+        if metrics.last_log_index.unwrap_or_default().saturating_sub(matched) <= HANDED_OVER_BEHIND {
+            node.handed_over.fetch_add(1, Ordering::Relaxed);
+            // fails if the group has failed
+            let _ = self.raft.trigger().transfer_leader(to).await;
+        }
+    }
+
+    /// Waits until this member leads the group and has applied the first entry of its term. Begins elections until then, or asks
+    /// the leader to hand over if there is one. Returns the term.
     pub(crate) async fn lead(&self, node: &Node, colony: &Colony) -> u64 {
         let mut since = node.platform.now();
         loop {
@@ -127,10 +151,16 @@ impl Group {
             if leadership.is_here && *colony.terms().borrow() == leadership.term {
                 return leadership.term;
             }
-            if !leadership.is_here && node.platform.now() > since + ELECTION_WITHIN {
-                since = node.platform.now();
-                // fails if the group has failed, and then it never leads
-                let _ = self.raft.trigger().elect(false).await;
+            let now = node.platform.now();
+            if !leadership.is_here && now > since + ELECTION_WITHIN {
+                since = now;
+                let leader = leadership.leader.hive;
+                if leadership.is_elected && leader != node.me.hive && node.hearing.trusts(leader, now) {
+                    self.ask_for(node, leader).await
+                } else {
+                    // fails if the group has failed, and then it never leads
+                    let _ = self.raft.trigger().elect(false).await;
+                }
             }
             node.platform.sleep(RETRY).await
         }

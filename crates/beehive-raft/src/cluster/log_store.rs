@@ -1,54 +1,81 @@
-//! The log and the vote of one member of a group, in memory.
+//! The log and the vote of one member of a group, in memory and, if the hive has a folder, on disk.
 //!
-//! openraft reaches it through two traits, [`RaftLogStorage`] and [`RaftLogReader`]. A log on disk can take its place: it
-//! calls the callback of an append when the entries are durable.
+//! openraft reaches it through two traits, [`RaftLogStorage`] and [`RaftLogReader`]. It reads from memory in either case. See
+//! `disk` for what is on disk when.
 
-use super::types::{LogEntry, LogId, Payload, Types, Vote};
+use super::disk::{Disk, Done, GroupLog, Note, push_entry, push_note};
+use super::types::{GroupId, LogEntry, LogId, Payload, Snapshot, Types, Vote};
 use crate::limits::CALL_BYTES;
 use openraft::storage::{IOFlushed, LogState, RaftLogReader, RaftLogStorage};
 use openraft::{EntryPayload, OptionalSend};
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::io;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// The log. All clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct LogStore(Arc<Mutex<Log>>);
-
-#[derive(Default)]
-struct Log {
-    vote: Option<Vote>,
-    /// The last entry that was removed from the front.
-    purged: Option<LogId>,
-    /// The other entries, without a gap.
-    entries: VecDeque<LogEntry>,
+pub(crate) struct LogStore {
+    log: Arc<Mutex<GroupLog>>,
+    /// The folder, and the group.
+    disk: Option<(Arc<Disk>, GroupId)>,
 }
 
-impl Log {
-    /// Returns the index of the first entry, or of the next one if there is none.
-    fn first(&self) -> u64 {
-        self.purged.map_or(0, |purged| purged.index + 1)
+impl LogStore {
+    /// Returns the log of a group in a folder.
+    pub(crate) fn on(disk: &Arc<Disk>, group: GroupId) -> LogStore {
+        LogStore { log: disk.log(group), disk: Some((disk.clone(), group)) }
     }
 
-    /// Returns the entries with an index of a range.
-    fn range(&self, range: impl RangeBounds<u64>) -> impl Iterator<Item = &LogEntry> {
-        let first = self.first();
-        let start = match range.start_bound() {
-            Bound::Included(start) => *start,
-            Bound::Excluded(start) => start.saturating_add(1),
-            Bound::Unbounded => 0,
-        };
-        let end = match range.end_bound() {
-            Bound::Included(end) => end.saturating_add(1),
-            Bound::Excluded(end) => *end,
-            Bound::Unbounded => u64::MAX,
-        };
-        let skipped = start.saturating_sub(first);
-        let count = end.saturating_sub(start.max(first));
-        self.entries.iter().skip(skipped as usize).take(count as usize)
+    /// Makes a change, and lets it wait to be written. Nobody is told when it is.
+    fn note(&self, note: Note) -> io::Result<()> {
+        let mut log = self.log.lock();
+        if let Some((disk, group)) = &self.disk {
+            disk.push(|buffer| push_note(buffer, *group, &note), None)?
+        }
+        log.note(note);
+        Ok(())
+    }
+
+    /// Returns the snapshot that the folder had at the start, once.
+    pub(crate) fn take_snapshot(&self) -> Option<Snapshot> {
+        let (disk, group) = self.disk.as_ref()?;
+        disk.take_snapshot(*group)
+    }
+
+    /// Makes a snapshot permanent, so that the entries that it covers may be removed. Does nothing in memory.
+    pub(crate) async fn save_snapshot(&self, snapshot: &Snapshot) -> io::Result<()> {
+        match &self.disk {
+            Some((disk, group)) => disk.save_snapshot(*group, &self.log, snapshot).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns a copy that is in memory only.
+    #[cfg(test)]
+    pub(crate) fn in_memory(&self) -> LogStore {
+        let log = GroupLog { snapshot: None, ..self.copy() };
+        LogStore { log: Arc::new(Mutex::new(log)), disk: None }
+    }
+
+    /// Calls `look` with the log.
+    pub(crate) fn read<R>(&self, look: impl FnOnce(&GroupLog) -> R) -> R {
+        look(&self.log.lock())
+    }
+
+    /// Lets the first entry have any index, for the tests of openraft.
+    #[cfg(test)]
+    pub(crate) fn begin_anywhere(self) -> LogStore {
+        self.log.lock().begins_anywhere = true;
+        self
+    }
+
+    /// Returns a copy of the log.
+    #[cfg(test)]
+    pub(crate) fn copy(&self) -> GroupLog {
+        self.log.lock().clone()
     }
 }
 
@@ -64,16 +91,16 @@ impl RaftLogReader<Types> for LogStore {
         &mut self,
         range: RB,
     ) -> Result<Vec<LogEntry>, io::Error> {
-        Ok(self.0.lock().range(range).cloned().collect())
+        Ok(self.log.lock().range(range).cloned().collect())
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote>, io::Error> {
-        Ok(self.0.lock().vote)
+        Ok(self.log.lock().vote)
     }
 
     /// Returns about [`CALL_BYTES`] of entries, and at least one entry.
     async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<LogEntry>, io::Error> {
-        let (log, mut sum) = (self.0.lock(), 0);
+        let (log, mut sum) = (self.log.lock(), 0);
         let fits = |entry: &&LogEntry| {
             let is_first = sum == 0;
             sum += bytes(&entry.payload) + 1;
@@ -87,9 +114,8 @@ impl RaftLogStorage<Types> for LogStore {
     type LogReader = LogStore;
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, io::Error> {
-        let log = self.0.lock();
-        let last = log.entries.back().map(|entry| entry.log_id).or(log.purged);
-        Ok(LogState { last_purged_log_id: log.purged, last_log_id: last })
+        let log = self.log.lock();
+        Ok(LogState { last_purged_log_id: log.purged, last_log_id: log.last() })
     }
 
     async fn get_log_reader(&mut self) -> LogStore {
@@ -97,8 +123,39 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
-        self.0.lock().vote = Some(*vote);
+        let note = Note::Vote(*vote);
+        let told = {
+            let mut log = self.log.lock();
+            let told = match &self.disk {
+                Some((disk, group)) => {
+                    let (done, told) = oneshot::channel();
+                    disk.push(|buffer| push_note(buffer, *group, &note), Some(Done::Told(done)))?;
+                    Some(told)
+                }
+                None => None,
+            };
+            log.note(note);
+            told
+        };
+        match told {
+            Some(told) => told.await.map_err(|_| io::Error::other("the log has ended"))?,
+            None => Ok(()),
+        }
+    }
+
+    async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), io::Error> {
+        let mut log = self.log.lock();
+        if let Some(upto) = committed {
+            log.note(Note::Committed(upto));
+            if let Some((disk, group)) = &self.disk {
+                disk.committed(*group, upto)
+            }
+        }
         Ok(())
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<LogId>, io::Error> {
+        Ok(self.log.lock().committed)
     }
 
     async fn append<I>(&mut self, entries: I, callback: IOFlushed<Types>) -> Result<(), io::Error>
@@ -106,18 +163,24 @@ impl RaftLogStorage<Types> for LogStore {
         I: IntoIterator<Item = LogEntry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
+        let entries: Vec<LogEntry> = entries.into_iter().collect();
+        if let Some((disk, _)) = &self.disk {
+            disk.room().await
+        }
         {
-            let mut log = self.0.lock();
-            for entry in entries {
-                let next = log.first() + log.entries.len() as u64;
-                if log.entries.is_empty() && log.purged.is_none() && entry.log_id.index > 0 {
-                    return Err(io::Error::other("the log has to begin with entry 0"));
+            let mut log = self.log.lock();
+            let before = log.entries.len();
+            for entry in &entries {
+                if let Err(why) = log.is_next(entry) {
+                    log.entries.truncate(before);
+                    return Err(io::Error::other(why));
                 }
-                if entry.log_id.index != next {
-                    let index = entry.log_id.index;
-                    return Err(io::Error::other(format!("entry {index} does not follow entry {next}")));
-                }
-                log.entries.push_back(entry)
+                log.push(entry.clone())
+            }
+            if let Some((disk, group)) = &self.disk {
+                let fill =
+                    |buffer: &mut Vec<u8>| entries.iter().for_each(|entry| push_entry(buffer, *group, entry));
+                return disk.push(fill, Some(Done::Flushed(callback)));
             }
         }
         callback.io_completed(Ok(()));
@@ -125,18 +188,10 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn truncate_after(&mut self, last: Option<LogId>) -> Result<(), io::Error> {
-        let mut log = self.0.lock();
-        let end = last.map_or(0, |last| last.index + 1);
-        let kept = end.saturating_sub(log.first());
-        log.entries.truncate(kept as usize);
-        Ok(())
+        self.note(Note::Truncate(last))
     }
 
     async fn purge(&mut self, upto: LogId) -> Result<(), io::Error> {
-        let mut log = self.0.lock();
-        let count = (upto.index + 1).saturating_sub(log.first()).min(log.entries.len() as u64);
-        log.entries.drain(..count as usize);
-        log.purged = log.purged.max(Some(upto));
-        Ok(())
+        self.note(Note::Purge(upto))
     }
 }

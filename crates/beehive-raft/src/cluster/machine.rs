@@ -1,5 +1,6 @@
 //! The state machine of a group: it applies committed entries to a state, and makes and installs snapshots.
 
+use super::log_store::LogStore;
 use super::types::{Chunks, Command, LogId, Membership, Reply, Snapshot, SnapshotMeta, Types};
 use futures_util::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftSnapshotBuilder, RaftStateMachine};
@@ -33,13 +34,35 @@ pub(crate) struct Machine {
     fold: Arc<dyn Fold>,
     applied: Option<LogId>,
     membership: Membership,
-    /// The newest snapshot.
-    snapshot: Arc<Mutex<Option<Snapshot>>>,
+    snapshots: Snapshots,
+}
+
+/// The newest snapshot. All clones share it.
+#[derive(Clone)]
+struct Snapshots {
+    newest: Arc<Mutex<Option<Snapshot>>>,
+    store: LogStore,
+}
+
+impl Snapshots {
+    /// Makes a snapshot the newest one, unless a newer one was installed meanwhile. It is permanent then, so openraft may remove
+    /// the entries that it covers.
+    async fn save(&self, snapshot: &Snapshot) -> Result<(), io::Error> {
+        self.store.save_snapshot(snapshot).await?;
+        let mut newest = self.newest.lock();
+        if newest.as_ref().is_none_or(|newest| newest.meta.last_log_id <= snapshot.meta.last_log_id) {
+            *newest = Some(snapshot.clone())
+        }
+        Ok(())
+    }
 }
 
 impl Machine {
-    pub(crate) fn new(fold: Arc<dyn Fold>) -> Machine {
-        Machine { fold, applied: None, membership: Membership::default(), snapshot: Arc::default() }
+    /// Creates the state machine of a group. openraft first installs the snapshot that `store` has, if any.
+    pub(crate) fn new(fold: Arc<dyn Fold>, store: LogStore) -> Machine {
+        let newest = Arc::new(Mutex::new(store.take_snapshot()));
+        let snapshots = Snapshots { newest, store };
+        Machine { fold, applied: None, membership: Membership::default(), snapshots }
     }
 }
 
@@ -47,7 +70,7 @@ impl Machine {
 pub(crate) struct Builder {
     encode: Option<Encode>,
     meta: SnapshotMeta,
-    snapshot: Arc<Mutex<Option<Snapshot>>>,
+    snapshots: Snapshots,
 }
 
 impl RaftSnapshotBuilder<Types> for Builder {
@@ -57,11 +80,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
         let encode = self.encode.take().ok_or_else(|| io::Error::other("the snapshot was made already"))?;
         let chunks = encode().map_err(io::Error::other)?;
         let snapshot = Snapshot { meta: self.meta.clone(), snapshot: Arc::new(chunks) };
-        let mut newest = self.snapshot.lock();
-        // one may have been installed meanwhile
-        if newest.as_ref().is_none_or(|newest| newest.meta.last_log_id <= snapshot.meta.last_log_id) {
-            *newest = Some(snapshot.clone())
-        }
+        self.snapshots.save(&snapshot).await?;
         Ok(snapshot)
     }
 }
@@ -104,21 +123,22 @@ impl RaftStateMachine<Types> for Machine {
 
     async fn get_snapshot_builder(&mut self) -> Builder {
         let meta = SnapshotMeta { last_log_id: self.applied, last_membership: self.membership.clone() };
-        Builder { encode: Some(self.fold.copy()), meta, snapshot: self.snapshot.clone() }
+        Builder { encode: Some(self.fold.copy()), meta, snapshots: self.snapshots.clone() }
     }
 
     async fn install_snapshot(&mut self, meta: &SnapshotMeta, snapshot: Chunks) -> Result<(), io::Error> {
         let index = meta.last_log_id.map_or(0, |last| last.index);
+        let saved = Snapshot { meta: meta.clone(), snapshot: snapshot.clone() };
+        self.snapshots.save(&saved).await?;
         self.fold.load(&snapshot, index).map_err(|why| {
             tracing::error!(why, "a snapshot cannot be installed; this replica stops");
             io::Error::other(why)
         })?;
         (self.applied, self.membership) = (meta.last_log_id, meta.last_membership.clone());
-        *self.snapshot.lock() = Some(Snapshot { meta: meta.clone(), snapshot });
         Ok(())
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
-        Ok(self.snapshot.lock().clone())
+        Ok(self.snapshots.newest.lock().clone())
     }
 }

@@ -1,8 +1,9 @@
 //! A hive that is a member of a cluster: its start and its stop.
 
 use super::detector;
+use super::disk::{self, Opened};
 use super::folds::{Colony, Decisions};
-use super::frames::{RegistryAnswer, RegistryCall};
+use super::greeting::{Late, greet};
 use super::group::{Group, follow};
 use super::journal::{Office, RaftJournal};
 use super::node::Node;
@@ -11,26 +12,28 @@ use super::registry::RaftRegistry;
 use super::router::Router;
 use super::transport::{Channel, Transport};
 use super::types::{GroupId, MemberId};
-use crate::limits::{ATTEMPT_WITHIN, RETRY};
+use crate::limits::RETRY;
 use beehive_core::cluster::{Incarnation, Membership, Network, Packets};
 use beehive_core::journal::{Journal, LaneId, LogState};
 use beehive_core::registry::{ColonyId, Proposal, Registry};
 use beehive_core::seams::{Platform, TokioPlatform};
 use beehive_core::{Builder, Hive, HiveId, StartError, Stopped};
-use beehive_protocol::codec::{decode_many, encode_many};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// A hive that is a member of a cluster.
 ///
 /// The hives of the cluster are those of [`ClusterOptions`]. Each of them replicates all logs and the registry. The cluster
 /// begins when all hives have started once, and goes on as long as a majority of them runs.
 ///
-/// Logs are in memory. So a hive that has ended cannot return while the others run ([`ClusterError::Forgotten`]), and if a
-/// majority has ended, what was acknowledged is lost.
+/// With a folder ([`ClusterOptions::folder`]), a hive that has ended starts again with the same folder, and takes part again. It
+/// gets back the colonies that it led first. If all hives have ended, they start again, and everything that was acknowledged is
+/// there. If an operation of the disk fails, the hive stops. Without a folder, a hive that has ended cannot return while the others
+/// run ([`ClusterError::Forgotten`]), and if a majority has ended, what was acknowledged is lost.
 ///
 /// Dropping a member ends it at once, like a crash: the other hives lead its colonies as soon as they suspect it.
 pub struct Member {
@@ -68,7 +71,8 @@ impl Member {
     /// Starts a hive as a member of a cluster, on the current tokio runtime. `builder` has its apps; its number, its seed, its
     /// logs and its registry are set here.
     ///
-    /// Completes when all hives of the cluster have started, and this one leads its first colonies. Dropping the future leaves
+    /// Completes when all hives of the cluster have started, or a majority if the hive returns, and this one leads its first
+    /// colonies. Dropping the future leaves
     /// the start half done; the process should end then.
     ///
     /// # Errors
@@ -93,7 +97,9 @@ impl Member {
         options.raft()?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         let platform: Arc<dyn Platform> = Arc::new(TokioPlatform::new(runtime));
-        let node = Node::new(platform.random(), options, transport, platform);
+        let opened = open_folder(&options, &platform).await?;
+        let life = opened.as_ref().map_or_else(|| platform.random(), |opened| opened.life);
+        let node = Node::new((life, opened), options, transport, platform);
         let limit = node.options.start_within;
         let mut waits_for = "the other hives do not answer";
         let started = tokio::select! {
@@ -133,6 +139,11 @@ impl Member {
         self.node.installed.load(Ordering::Relaxed)
     }
 
+    /// Returns how often this hive has handed over a group that it led to a hive that had returned.
+    pub fn handed_over(&self) -> u64 {
+        self.node.handed_over.load(Ordering::Relaxed)
+    }
+
     /// Returns the colonies, each with the hive that leads it as far as this hive knows.
     pub fn leaders(&self) -> Vec<(ColonyId, Option<HiveId>)> {
         self.replica.read(|state| state.colonies().map(|(colony, entry)| (colony, entry.leader)).collect())
@@ -159,7 +170,29 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        end_soon(&self.node)
+        end_soon(&self.node);
+        // also if the runtime is gone
+        if let Some(disk) = &self.node.disk {
+            disk.0.close_soon()
+        }
+    }
+}
+
+/// Opens the folder, if there is one, on a thread that may block.
+async fn open_folder(
+    options: &ClusterOptions,
+    platform: &Arc<dyn Platform>,
+) -> Result<Option<Opened>, ClusterError> {
+    let Some(folder) = options.folder.clone() else { return Ok(None) };
+    let (sender, opened) = oneshot::channel();
+    let (options, random) = (options.clone(), platform.clone());
+    platform.spawn_blocking(Box::new(move || {
+        // if the start was given up, the folder closes again
+        let _ = sender.send(disk::open(&options, &folder, &mut || random.random()));
+    }));
+    match opened.await {
+        Ok(opened) => Ok(Some(opened?)),
+        Err(_) => Err(ClusterError::Group { why: "the program ends".to_string() }),
     }
 }
 
@@ -179,6 +212,9 @@ async fn end(node: &Node) {
         // fails if it has ended already
         let _ = group.raft.shutdown().await;
     }
+    if let Some(disk) = &node.disk {
+        disk.0.close().await
+    }
 }
 
 async fn begin(
@@ -189,13 +225,23 @@ async fn begin(
     let receiver = Arc::<OnceLock<Arc<dyn Packets>>>::default();
     node.transport.attach(Router::new(node, receiver.clone()));
     let replica = Arc::new(Decisions::default());
+    // A hive that returns votes only when others have confirmed that it remembers its promises. On the first start there are none,
+    // and the group must exist when the first of the hives founds it.
+    let returned = if node.is_return() { Some(greet(node).await?) } else { None };
     let registry_group = Group::start(node, GroupId::REGISTRY, replica.clone(), None).await?;
     let registry: Arc<dyn Registry> = Arc::new(RaftRegistry { node: node.clone(), replica: replica.clone() });
     let offices = Offices::default();
     node.spawn(detector::run(node.clone(), replica.clone()));
     node.spawn(keep(node.clone(), replica.clone(), offices.clone()));
 
-    let members = greet(node).await?;
+    let (members, late) = match returned {
+        Some(greeted) => {
+            // if all hives return, nobody leads
+            node.begin_to_elect();
+            greeted
+        }
+        None => greet(node).await?,
+    };
     if node.options.hives().first() == Some(&node.me.hive) {
         node.lives.lock().found();
         registry_group.found(members.iter().copied()).await?
@@ -206,6 +252,9 @@ async fn begin(
     let colonies = found(node, &*registry, &replica).await;
     *waits_for = "a colony has no majority";
     let logs = take(node, &members, (&*registry, &replica), &colonies, &offices).await?;
+    // The logs name lanes of other hives, and what the registry has decided. The replica must know them
+    let known = logs.iter().map(|(_, state)| state.known).max().unwrap_or_default();
+    registry.wait(known.max(present(node, &*registry).await)).await;
 
     let network = Arc::new(Links { transport: node.transport.clone(), receiver });
     let hive = builder
@@ -218,45 +267,39 @@ async fn begin(
         .start()?;
     node.hive.send_replace(Some(hive.clone()));
     node.begin_to_elect();
-    node.spawn(watch_life(node.clone(), hive.clone(), replica.clone(), incarnation));
+    node.spawn(watch_life(node.clone(), hive.clone(), replica.clone(), incarnation, late));
     Ok(Member { node: node.clone(), hive, replica })
 }
 
-/// Tells the other hives which life this one has, and learns theirs. Returns the members of the cluster.
-async fn greet(node: &Arc<Node>) -> Result<Vec<MemberId>, ClusterError> {
-    let request = encode_many(&RegistryCall::Hello { life: node.me.life });
-    let mut members = vec![node.me];
-    for peer in &node.options.peers {
-        let member = loop {
-            let answer = node.transport.call(*peer, Channel::Registry, request.clone());
-            if let Some(Ok(answer)) = node.within(ATTEMPT_WITHIN, answer).await {
-                match decode_many("a greeting", &answer) {
-                    Ok(RegistryAnswer::Founded) => return Err(ClusterError::Forgotten { peer: *peer }),
-                    Ok(RegistryAnswer::Hello { life }) if node.lives.lock().meet(*peer, life) => {
-                        break MemberId { hive: *peer, life };
-                    }
-                    _ => {}
-                }
-            }
-            node.platform.sleep(RETRY).await
-        };
-        members.push(member)
+/// Returns an index of the registry that is not lower than that of any decision so far.
+async fn present(node: &Node, registry: &dyn Registry) -> u64 {
+    // a hint of term 0 never has an effect
+    let nothing = Proposal::Leader { colony: ColonyId(1), term: 0, hive: node.me.hive };
+    loop {
+        match registry.propose(vec![nothing.clone()]).await {
+            Ok(decisions) => return decisions.last().map_or(0, |decision| decision.index()),
+            Err(_) => node.platform.sleep(RETRY).await,
+        }
     }
-    Ok(members)
 }
 
-/// Joins the cluster. Returns the incarnation and its lane.
+/// Joins the cluster. Returns the incarnation and its lane, which no process has used.
+///
+/// Each start is a new incarnation, whether or not the one before was declared dead. The replica first learns what was decided for
+/// an earlier process of this hive: otherwise, this one could take over a lane on which that one has sent. What is decided later
+/// was proposed by this process, or by an earlier one that has never learned of it.
 async fn join(node: &Node, registry: &dyn Registry, replica: &Decisions) -> (Incarnation, LaneId) {
     let hive = node.me.hive;
+    let latest = || replica.read(|state| state.hive(hive).map(|entry| (entry.incarnation, entry.lane())));
+    registry.wait(present(node, registry).await).await;
+    let before = latest().map_or(Incarnation(0), |(incarnation, _)| incarnation);
     loop {
-        // no other member has this number, so an entry of it is the one for which this member has asked
-        let joined =
-            replica.read(|state| state.hive(hive).and_then(|entry| Some((entry.incarnation, entry.lane()?))));
-        if let Some(joined) = joined {
-            return joined;
-        }
-        let proposal = Proposal::Join { hive, after: Incarnation(0) };
-        match registry.propose(vec![proposal]).await {
+        let after = match latest() {
+            Some((incarnation, Some(lane))) if incarnation > before => return (incarnation, lane),
+            Some((incarnation, _)) => incarnation,
+            None => Incarnation(0),
+        };
+        match registry.propose(vec![Proposal::Join { hive, after }]).await {
             Ok(decisions) => registry.wait(decisions.last().map_or(0, |decision| decision.index())).await,
             Err(_) => node.platform.sleep(RETRY).await,
         }
@@ -380,7 +423,13 @@ async fn keep(node: Arc<Node>, replica: Arc<Decisions>, offices: Offices) {
 /// Stops the hive when the registry says that its incarnation is dead: its lane has ended, and nobody takes its messages. Ends the
 /// hive's part of the cluster when the hive stops, for this or any other reason: it would be trusted, and lead colonies for which
 /// it has no hive.
-async fn watch_life(node: Arc<Node>, hive: Hive, replica: Arc<Decisions>, incarnation: Incarnation) {
+async fn watch_life(
+    node: Arc<Node>,
+    hive: Hive,
+    replica: Arc<Decisions>,
+    incarnation: Incarnation,
+    mut late: Late,
+) {
     let grace = tokio::select! {
         biased;
         // it ends with the shorter grace period, which is that of the stop that has begun
@@ -389,9 +438,24 @@ async fn watch_life(node: Arc<Node>, hive: Hive, replica: Arc<Decisions>, incarn
             tracing::error!("the other hives have declared this one dead; it stops");
             Duration::ZERO
         }
+        why = late.refusal() => {
+            tracing::error!(%why, "this hive may not take part; it stops");
+            Duration::ZERO
+        }
+        () = disk_failure(&node) => {
+            tracing::error!("the log of this hive has failed; it stops");
+            Duration::ZERO
+        }
     };
     hive.stop(grace).await;
     end_soon(&node)
+}
+
+async fn disk_failure(node: &Node) {
+    match &node.disk {
+        Some(disk) => disk.0.failure().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn is_declared_dead(node: &Node, replica: &Decisions, incarnation: Incarnation) {

@@ -1,6 +1,7 @@
 //! Several hives that form a cluster: they replicate their logs and their registry with openraft, and take over from each other.
 //!
-//! Experimental. All logs are in memory, and the hives of a cluster are fixed when it begins. [`Member`] says what follows.
+//! Experimental. The hives of a cluster are fixed when it begins. Their logs are in memory, or in a folder for each hive.
+//! [`Member`] says what follows.
 //!
 //! ```text
 //!            hive ──► RaftJournal ──► group of a colony ─┐            ┌─ other hives
@@ -14,6 +15,8 @@
 //! | `transport.rs`, `wire/` | the seam to the sockets; the sockets |
 //! | `types.rs`, `frames.rs` | openraft's types; the calls as bytes |
 //! | `log_store.rs`, `machine.rs`, `folds.rs` | the log of a group; its state machine; the states of colonies and registry |
+//! | `disk/` | the logs of all groups of a hive in a folder |
+//! | `greeting.rs`, `promises.rs` | which lives the hives have; what a hive that returns must remember |
 //! | `network.rs`, `router.rs` | calls to the other members; calls and packets from them |
 //! | `group.rs`, `journal.rs` | a group, and what happens when this hive is elected; the entries of the leader |
 //! | `registry.rs` | the replica of the registry, and proposals |
@@ -34,8 +37,10 @@
 //! This is safe: no answer depends on a lease, only whether an entry is accepted or an election begins.
 
 mod detector;
+mod disk;
 mod folds;
 mod frames;
+mod greeting;
 mod group;
 mod journal;
 mod log_store;
@@ -44,6 +49,7 @@ mod member;
 mod network;
 mod node;
 mod options;
+mod promises;
 mod registry;
 mod router;
 #[cfg_attr(

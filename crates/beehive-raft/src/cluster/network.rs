@@ -4,14 +4,14 @@ use super::frames::{self, Answer, Call, Head};
 use super::node::Node;
 use super::transport::Channel;
 use super::types::{
-    AppendRequest, AppendResponse, Chunks, GroupId, MemberId, Snapshot, Types, Vote, VoteRequest,
-    VoteResponse,
+    AppendRequest, AppendResponse, Chunks, GroupId, MemberId, Snapshot, TransferRequest, Types, Vote,
+    VoteRequest, VoteResponse,
 };
 use crate::limits::{CHUNK_BYTES, CHUNK_WITHIN};
 use beehive_protocol::codec::decode_many;
 use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{Backoff, RPCOption};
-use openraft::raft::SnapshotResponse;
+use openraft::raft::{SnapshotResponse, TransferLeaderError, TransferLeaderResponse};
 use openraft::{EmptyNode, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
 use std::cmp::Ordering;
 use std::future::Future;
@@ -80,16 +80,28 @@ impl RaftNetworkV2<Types> for Path {
         // a large entry takes longer than the time between two heartbeats, and would never arrive
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let within = option.hard_ttl() + CHUNK_WITHIN * (bytes / CHUNK_BYTES) as u32;
+        let (term, last) = (rpc.vote.leader_id.term, rpc.entries.last().map(|entry| entry.log_id));
         match self.call(call, &parts, within).await? {
-            Answer::Append(answer) => Ok(answer),
+            Answer::Append(answer) => {
+                let has = match &answer {
+                    AppendResponse::Success => last.or(rpc.prev_log_id),
+                    AppendResponse::PartialSuccess(last) => *last,
+                    AppendResponse::Conflict | AppendResponse::HigherVote(_) => return Ok(answer),
+                };
+                self.node.promises.lock().note(self.to, self.group, term, has);
+                Ok(answer)
+            }
             _ => Err(confused()),
         }
     }
 
     async fn vote(&mut self, rpc: VoteRequest, option: RPCOption) -> Result<VoteResponse, Failure> {
-        let last = rpc.last_log_id;
+        let (term, last) = (rpc.vote.leader_id.term, rpc.last_log_id);
         match self.call(Call::Vote(rpc), &[], option.hard_ttl()).await? {
             Answer::Vote(answer) => {
+                if answer.vote_granted {
+                    self.node.promises.lock().note(self.to, self.group, term, None)
+                }
                 if !answer.vote_granted
                     && let Some(group) = self.node.group(self.group)
                 {
@@ -109,6 +121,20 @@ impl RaftNetworkV2<Types> for Path {
     async fn pre_vote(&mut self, rpc: VoteRequest, option: RPCOption) -> Result<VoteResponse, Failure> {
         match self.call(Call::PreVote(rpc), &[], option.hard_ttl()).await? {
             Answer::Vote(answer) => Ok(answer),
+            _ => Err(confused()),
+        }
+    }
+
+    async fn transfer_leader(
+        &mut self,
+        request: TransferRequest,
+        option: RPCOption,
+    ) -> Result<TransferLeaderResponse<Types>, Failure> {
+        let expected = request.last_log_id().copied();
+        match self.call(Call::Transfer(request), &[], option.hard_ttl()).await? {
+            Answer::Transfer(true) => Ok(Ok(())),
+            // openraft only logs it
+            Answer::Transfer(false) => Ok(Err(TransferLeaderError::LogNotFlushed { expected, actual: None })),
             _ => Err(confused()),
         }
     }

@@ -1,14 +1,17 @@
 //! One hive's part of the cluster: what its groups, its registry and its failure detector share.
 
 use super::detector::Hearing;
+use super::disk::{OpenDisk, Opened};
 use super::group::Group;
+use super::log_store::LogStore;
 use super::options::ClusterOptions;
+use super::promises::Promises;
 use super::transport::Transport;
 use super::types::{GroupId, MemberId};
 use beehive_core::seams::{BoxFuture, Platform};
 use beehive_core::{Hive, HiveId};
 use parking_lot::{Mutex, RwLock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,33 +31,56 @@ pub(crate) struct Node {
     pub(crate) hive: watch::Sender<Option<Hive>>,
     /// Number of snapshots that other members have sent and that were installed.
     pub(crate) installed: AtomicU64,
+    /// Number of groups that this member has handed over.
+    pub(crate) handed_over: AtomicU64,
     /// Whether the node has stopped.
     stopped: watch::Sender<bool>,
     /// Whether the failure detector may begin elections.
     elects: AtomicBool,
+    /// The folder. `None` if the logs are in memory. It closes at the latest when the node is dropped.
+    pub(crate) disk: Option<OpenDisk>,
+    is_return: bool,
+    /// What the other members have promised to this one.
+    pub(crate) promises: Mutex<Promises>,
 }
 
 impl Node {
     pub(crate) fn new(
-        life: u64,
+        (life, opened): (u64, Option<Opened>),
         options: ClusterOptions,
         transport: Arc<dyn Transport>,
         platform: Arc<dyn Platform>,
     ) -> Arc<Node> {
         let hearing = Hearing::new(&options, platform.now());
+        let is_return = opened.as_ref().is_some_and(|opened| opened.is_return);
+        let silent = if is_return { options.peers.iter().copied().collect() } else { BTreeSet::new() };
         Arc::new(Node {
             me: MemberId { hive: options.hive, life },
             options,
             transport,
             platform,
-            lives: Mutex::default(),
+            lives: Mutex::new(Lives { silent, ..Lives::default() }),
             groups: RwLock::default(),
             hearing,
             hive: watch::Sender::new(None),
             installed: AtomicU64::new(0),
+            handed_over: AtomicU64::new(0),
             stopped: watch::Sender::new(false),
             elects: AtomicBool::new(false),
+            is_return,
+            disk: opened.map(|opened| opened.disk),
+            promises: Mutex::default(),
         })
+    }
+
+    /// Whether the hive was started with its folder before, and may have promised something.
+    pub(crate) fn is_return(&self) -> bool {
+        self.is_return
+    }
+
+    /// Returns the log of a group.
+    pub(crate) fn store(&self, group: GroupId) -> LogStore {
+        self.disk.as_ref().map_or_else(LogStore::default, |disk| LogStore::on(&disk.0, group))
     }
 
     pub(crate) fn group(&self, id: GroupId) -> Option<Arc<Group>> {
@@ -121,6 +147,8 @@ pub(crate) struct Lives {
     known: BTreeMap<HiveId, u64>,
     /// Whether a group exists.
     are_founded: bool,
+    /// If this hive returns, the hives that have not said yet what it has promised to them. Calls from them are not answered.
+    silent: BTreeSet<HiveId>,
 }
 
 impl Lives {
@@ -142,13 +170,27 @@ impl Lives {
 
     /// Checks whether a member is known. If it is, groups exist, and lives change no more.
     pub(crate) fn seal(&mut self, member: MemberId) -> bool {
+        if self.silent.contains(&member.hive) {
+            return false;
+        }
         let is_known = self.known.get(&member.hive) == Some(&member.life);
         self.are_founded |= is_known;
         is_known
     }
 
+    /// A hive has said what this one has promised to it.
+    pub(crate) fn has_answered(&mut self, hive: HiveId) {
+        self.silent.remove(&hive);
+    }
+
     /// The groups are made of the lives that are known now.
     pub(crate) fn found(&mut self) {
+        self.are_founded = true
+    }
+
+    /// The groups were made of these members, as the log of the registry says.
+    pub(crate) fn recall(&mut self, members: &[MemberId]) {
+        self.known = members.iter().map(|member| (member.hive, member.life)).collect();
         self.are_founded = true
     }
 }

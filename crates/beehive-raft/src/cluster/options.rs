@@ -1,7 +1,12 @@
 //! The settings of a hive in a cluster, and the reasons why it cannot start.
 
 use super::wire::WireError;
+use crate::error::OpenError;
+use crate::files::{Files, RealFiles};
+use crate::limits;
 use beehive_core::{HiveId, StartError};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The settings of a hive in a cluster. All hives of the cluster have the same ones, except for [`hive`](Self::hive) and
@@ -35,6 +40,17 @@ pub struct ClusterOptions {
     pub entries_kept: u64,
     /// How long the start waits for the other hives. The default is 30 s.
     pub start_within: Duration,
+    /// The folder in which the hive keeps its logs, so that it may return after it has ended. Each hive has its own. The default
+    /// is `None`: the logs are in memory.
+    pub folder: Option<PathBuf>,
+    /// The files. The default is the file system of the machine.
+    pub files: Arc<dyn Files>,
+    /// The length at which the log in the folder begins a new segment, in bytes. The default, and the maximum, is
+    /// [`SEGMENT_BYTES`](crate::limits::SEGMENT_BYTES).
+    pub segment_bytes: u64,
+    /// The length of the finished segments at which a checkpoint replaces them, in bytes. The default is
+    /// [`CHECKPOINT_AFTER_BYTES`](crate::limits::CHECKPOINT_AFTER_BYTES).
+    pub checkpoint_after_bytes: u64,
 }
 
 impl ClusterOptions {
@@ -53,6 +69,10 @@ impl ClusterOptions {
             snapshot_after: 5000,
             entries_kept: 1000,
             start_within: Duration::from_secs(30),
+            folder: None,
+            files: Arc::new(RealFiles),
+            segment_bytes: limits::SEGMENT_BYTES,
+            checkpoint_after_bytes: limits::CHECKPOINT_AFTER_BYTES,
         }
     }
 
@@ -71,6 +91,10 @@ impl ClusterOptions {
             let why = "a hive needs a log, and a lease of at least four heartbeats";
             return Err(ClusterError::Settings { why: why.to_string() });
         }
+        if self.segment_bytes > limits::SEGMENT_BYTES {
+            let why = format!("a segment is too long: the maximum is {} bytes", limits::SEGMENT_BYTES);
+            return Err(ClusterError::Settings { why });
+        }
         let config = openraft::Config {
             cluster_name: "beehive".to_string(),
             heartbeat_interval: milliseconds(self.heartbeat),
@@ -78,6 +102,9 @@ impl ClusterOptions {
             election_timeout_min: milliseconds(self.lease) * 2 / 3,
             election_timeout_max: milliseconds(self.lease),
             enable_pre_vote: Some(true),
+            // A member that returns would lead on in its term. Entries that it has not committed may be in its log, behind those
+            // that are applied, and the hive would use their numbers again
+            enable_leader_restore: Some(false),
             // a member takes this time at most to load a snapshot
             install_snapshot_timeout: milliseconds(self.start_within),
             snapshot_policy: openraft::SnapshotPolicy::LogsSinceLast(self.snapshot_after),
@@ -108,7 +135,8 @@ pub enum ClusterError {
         why: String,
     },
     /// The cluster knows the hive by an earlier life, in which it has promised what it does not remember. It may not take part:
-    /// it could break these promises. Stop all hives of the cluster and start them again; what is in memory is lost.
+    /// it could break these promises. Start it with the folder of that life. If there is none, stop all hives of the cluster and
+    /// start them again, with empty folders if they have any; what they know is lost.
     Forgotten {
         /// A hive that knows the earlier life.
         peer: HiveId,
@@ -134,6 +162,16 @@ pub enum ClusterError {
         /// The reason.
         why: String,
     },
+    /// The folder cannot be opened.
+    Folder(OpenError),
+    /// The folder is older than what the hive has promised to another one: a vote or entries are missing. The hive may not take
+    /// part with it: it could break these promises. Put the newest copy of the folder in its place.
+    RolledBack {
+        /// A hive that knows the promise.
+        peer: HiveId,
+        /// What is missing.
+        what: String,
+    },
     /// The hive itself does not start.
     Hive(StartError),
 }
@@ -147,8 +185,8 @@ impl std::fmt::Display for ClusterError {
             }
             ClusterError::Forgotten { peer } => write!(
                 f,
-                "hive {} knows an earlier life of this hive, which kept its logs in memory and has lost them: it cannot return \
-                 while the others run; stop all hives, and start them again",
+                "hive {} knows an earlier life of this hive, whose logs this one does not have: it cannot return without them while \
+                 the others run; start it with its folder; without one, stop all hives, and start them again",
                 peer.0
             ),
             ClusterError::Address { address, why } => write!(
@@ -159,6 +197,13 @@ impl std::fmt::Display for ClusterError {
             ClusterError::Wire(error) => error.fmt(f),
             ClusterError::Refused { why, .. } => f.write_str(why),
             ClusterError::Group { why } => write!(f, "a consensus group has failed: {why}"),
+            ClusterError::Folder(error) => error.fmt(f),
+            ClusterError::RolledBack { peer, what } => write!(
+                f,
+                "the folder is an old copy: hive {} knows that this hive has promised more: {what}; put the newest copy of the folder \
+                 in its place; if it is lost, leave this hive out, or stop all hives, and start them again with empty folders",
+                peer.0
+            ),
             ClusterError::Hive(error) => error.fmt(f),
         }
     }
@@ -169,6 +214,12 @@ impl std::error::Error for ClusterError {}
 impl From<WireError> for ClusterError {
     fn from(error: WireError) -> ClusterError {
         ClusterError::Wire(error)
+    }
+}
+
+impl From<OpenError> for ClusterError {
+    fn from(error: OpenError) -> ClusterError {
+        ClusterError::Folder(error)
     }
 }
 

@@ -80,9 +80,18 @@ impl Receiver for Router {
                     let call = decode_many("a call to the registry", &request).ok()?;
                     let answer = match call {
                         RegistryCall::Hello { life } => match node.lives.lock().meet(from, life) {
-                            true => RegistryAnswer::Hello { life: node.me.life },
+                            true => {
+                                let promises = node.promises.lock().of(MemberId { hive: from, life });
+                                RegistryAnswer::Hello { life: node.me.life, promises }
+                            }
                             false => RegistryAnswer::Founded,
                         },
+                        RegistryCall::HandOver(group) => {
+                            let to = node.lives.lock().member(from)?;
+                            let group = node.group(group).filter(|group| group.leadership().is_here)?;
+                            group.hand_over(&node, to).await;
+                            RegistryAnswer::HandsOver
+                        }
                         RegistryCall::Propose(proposals) => {
                             let group = node.group(GroupId::REGISTRY)?;
                             match registry::decide(&node, &group, &proposals).await {
@@ -125,6 +134,10 @@ async fn answer(
                 group.is_ahead()
             }
             Some(Answer::Vote(answer))
+        }
+        Call::Transfer(request) => {
+            let accepted = group.raft.handle_transfer_leader(request).await.ok()?;
+            Some(Answer::Transfer(accepted.is_ok()))
         }
         Call::PreVote(rpc) => group.raft.pre_vote(rpc).await.ok().map(Answer::Vote),
         Call::Chunk { last, number } => {

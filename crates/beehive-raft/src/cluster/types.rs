@@ -27,6 +27,7 @@ pub(crate) type Snapshot = openraft::type_config::alias::SnapshotOf<Types, Chunk
 pub(crate) type Payload = EntryPayload<Command, MemberId, EmptyNode>;
 pub(crate) type VoteRequest = openraft::raft::VoteRequest<Types>;
 pub(crate) type VoteResponse = openraft::raft::VoteResponse<Types>;
+pub(crate) type TransferRequest = openraft::raft::TransferLeaderRequest<Types>;
 pub(crate) type AppendRequest = openraft::raft::AppendEntriesRequest<Types>;
 pub(crate) type AppendResponse = openraft::raft::AppendEntriesResponse<Types>;
 
@@ -42,6 +43,14 @@ pub(crate) struct MemberId {
     pub(crate) hive: HiveId,
     /// A random number.
     pub(crate) life: u64,
+}
+
+/// openraft's own tests of a log make members from numbers.
+#[cfg(test)]
+impl From<u64> for MemberId {
+    fn from(number: u64) -> MemberId {
+        MemberId { hive: HiveId(number as u32), life: 1 }
+    }
 }
 
 impl Display for MemberId {

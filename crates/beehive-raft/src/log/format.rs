@@ -121,6 +121,20 @@ pub(crate) fn push_record(buffer: &mut Vec<u8>, colony: u16, number: u64, encode
     buffer[start + 24..start + 32].copy_from_slice(&number.to_le_bytes());
 }
 
+/// Returns the length of the records at the front that take at most `bytes_max` bytes, or of the first one.
+#[cfg(feature = "cluster")]
+pub(crate) fn length_within(records: &[u8], bytes_max: usize) -> usize {
+    let mut at = 0;
+    while at < records.len() {
+        let end = at + RECORD_HEADER + integer::<4>(records, at + 8) as usize;
+        if at > 0 && end > bytes_max {
+            break;
+        }
+        at = end
+    }
+    at
+}
+
 /// Completes the records of a group, which follow the record with checksum `chain`. Calls `each` with the colony and
 /// the number of each entry. Returns the new chain.
 pub(crate) fn seal(records: &mut [u8], group: u64, mut chain: u64, mut each: impl FnMut(u16, u64)) -> u64 {

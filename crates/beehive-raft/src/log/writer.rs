@@ -15,7 +15,8 @@ pub(crate) enum WriteError {
     Failed(&'static str, io::Error),
 }
 
-fn is_full(error: &io::Error) -> bool {
+/// Checks whether an operation failed because the disk is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 

@@ -5,6 +5,7 @@ use beehive::registry::ColonyId;
 use beehive::{App, Dict, Hive, HiveId, Message, RequestError, handlers};
 use beehive_raft::cluster::{ClusterError, ClusterOptions, Member};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -50,7 +51,11 @@ pub(crate) struct Hives {
     members: Vec<Option<(Runtime, Member)>>,
     /// The runtimes of the members that were dropped.
     ended: Vec<Runtime>,
+    tweak: Box<Tweak>,
 }
+
+/// Changes the settings of a hive.
+type Tweak = dyn Fn(&mut ClusterOptions) + Send + Sync;
 
 pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
@@ -60,7 +65,7 @@ pub(crate) fn runtime() -> Runtime {
 fn start(
     net: &Arc<Net>,
     hive: HiveId,
-    tweak: impl Fn(&mut ClusterOptions),
+    tweak: &(dyn Fn(&mut ClusterOptions) + Send + Sync),
 ) -> (Runtime, Result<Member, ClusterError>) {
     let runtime = runtime();
     let mut options = ClusterOptions::new(hive, ALL, 7);
@@ -76,15 +81,23 @@ impl Hives {
         Hives::with(|_| ())
     }
 
-    pub(crate) fn with(tweak: impl Fn(&mut ClusterOptions) + Sync) -> Hives {
+    pub(crate) fn with(tweak: impl Fn(&mut ClusterOptions) + Send + Sync + 'static) -> Hives {
         let log = tracing_subscriber::EnvFilter::from_default_env();
         // fails if another test has set it
         let _ = tracing_subscriber::fmt().with_env_filter(log).with_test_writer().try_init();
         let net = Arc::new(Net::default());
         net.delay(Duration::from_micros(100));
-        let members = std::thread::scope(|scope| {
+        let members = ALL.iter().map(|_| None).collect();
+        let mut hives = Hives { members, ended: Vec::new(), net, tweak: Box::new(tweak) };
+        hives.start_all();
+        hives
+    }
+
+    /// Starts all hives at once.
+    pub(crate) fn start_all(&mut self) {
+        self.members = std::thread::scope(|scope| {
             let started = ALL.map(|hive| {
-                let (net, tweak) = (&net, &tweak);
+                let (net, tweak) = (&self.net, &*self.tweak);
                 scope.spawn(move || start(net, hive, tweak))
             });
             let members = started.map(|thread| {
@@ -92,13 +105,12 @@ impl Hives {
                 Some((runtime, member.unwrap()))
             });
             members.into()
-        });
-        Hives { members, ended: Vec::new(), net }
+        })
     }
 
     /// Starts a hive that has ended again. Returns what prevents it.
     pub(crate) fn start_again(&mut self, hive: usize) -> Result<(), ClusterError> {
-        let (runtime, started) = start(&self.net, ALL[hive], |_| ());
+        let (runtime, started) = start(&self.net, ALL[hive], &*self.tweak);
         match started {
             Ok(member) => self.members[hive] = Some((runtime, member)),
             Err(error) => {
@@ -108,6 +120,25 @@ impl Hives {
             }
         }
         Ok(())
+    }
+
+    /// Starts a process that shares nothing with the others but the folders. Returns what prevents it.
+    pub(crate) fn start_another(
+        &self,
+        hive: HiveId,
+        tweak: impl Fn(&mut ClusterOptions) + Send + Sync,
+    ) -> ClusterError {
+        let (runtime, started) = start(&Arc::default(), hive, &tweak);
+        runtime.shutdown_background();
+        started.unwrap_err()
+    }
+
+    /// Stops a hive, and waits for it.
+    pub(crate) fn stop(&mut self, hive: usize) {
+        let (runtime, member) = self.members[hive].take().unwrap();
+        runtime.block_on(member.stop(Duration::from_millis(200)));
+        self.net.end(ALL[hive]);
+        runtime.shutdown_background()
     }
 
     pub(crate) fn member(&self, hive: usize) -> &Member {
@@ -238,6 +269,20 @@ impl Ledger {
                 false
             }
             Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Same as [`Ledger::count`], through a hive that is about to end: any error is as good as no answer.
+    pub(crate) fn count_until(&self, hive: &Hive, key: u64, limit: Duration, is_over: &AtomicBool) {
+        self.0.lock().unwrap().entry(key).or_default().asked += 1;
+        match hive.request_blocking_within(limit, Count(key)) {
+            Ok(count) => {
+                let is_new = self.0.lock().unwrap().entry(key).or_default().answers.insert(count);
+                assert!(is_new, "two increments of key {key} have made it {count}")
+            }
+            Err(_) if is_over.load(Ordering::Relaxed) => {}
+            // it may be that the hives are just ending
+            Err(error) => println!("key {key}: {error}"),
         }
     }
 

@@ -8,5 +8,6 @@ mod net;
 mod partition;
 mod registry;
 mod replicas;
+mod returns;
 mod sockets;
 mod start;

@@ -47,7 +47,20 @@ fn bind(runtime: &Runtime, hive: HiveId) -> Arc<Wire> {
     runtime.block_on(Wire::bind(options)).unwrap()
 }
 
-fn start() -> Vec<OnSockets> {
+/// Starts a hive whose wire is open.
+fn start_hive(
+    (hive, runtime, wire): (HiveId, Runtime, Arc<Wire>),
+    tweak: &(dyn Fn(&mut ClusterOptions) + Sync),
+) -> OnSockets {
+    let builder = Hive::builder().app::<Counters>();
+    let mut options = ClusterOptions::new(hive, ALL, SEED);
+    tweak(&mut options);
+    let transport = wire.clone() as Arc<dyn Transport>;
+    let member = runtime.block_on(Member::start(builder, options, transport)).unwrap();
+    OnSockets { runtime, wire, member }
+}
+
+fn start(tweak: &(dyn Fn(&mut ClusterOptions) + Sync)) -> Vec<OnSockets> {
     let wires = ALL.map(|hive| {
         let runtime = runtime();
         let wire = bind(&runtime, hive);
@@ -59,22 +72,14 @@ fn start() -> Vec<OnSockets> {
         others.for_each(|(other, address)| wire.set_peer(*other, address.clone()))
     }
     std::thread::scope(|scope| {
-        let started = wires.map(|(hive, runtime, wire)| {
-            scope.spawn(move || {
-                let builder = Hive::builder().app::<Counters>();
-                let options = ClusterOptions::new(hive, ALL, SEED);
-                let transport = wire.clone() as Arc<dyn Transport>;
-                let member = runtime.block_on(Member::start(builder, options, transport)).unwrap();
-                OnSockets { runtime, wire, member }
-            })
-        });
+        let started = wires.map(|opened| scope.spawn(move || start_hive(opened, tweak)));
         started.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
 }
 
 #[test]
 fn three_hives_on_sockets_go_on_when_one_of_them_ends() {
-    let mut hives = start();
+    let mut hives = start(&|_| ());
     let ledger = Ledger::default();
     for turn in 0..2 {
         for key in 0..12 {
@@ -96,4 +101,30 @@ fn three_hives_on_sockets_go_on_when_one_of_them_ends() {
         until("the others lead all colonies", leaders);
     }
     hives.into_iter().for_each(OnSockets::stop)
+}
+
+#[test]
+fn a_hive_returns_over_sockets() {
+    let folder = std::env::temp_dir().join(format!("beehive-sockets-{}", std::process::id()));
+    let tweak = |options: &mut ClusterOptions| options.folder = Some(folder.join(options.hive.0.to_string()));
+    let mut hives = start(&tweak);
+    let ledger = Ledger::default();
+    (0..12).for_each(|key| ledger.must_count(hives[key as usize % 3].hive(), key));
+    hives.pop().unwrap().kill();
+    (0..12).for_each(|key| ledger.must_count(hives[key as usize % 2].hive(), key));
+    // what stands for a process here unlocks its folder a moment later
+    std::thread::sleep(Duration::from_millis(300));
+
+    let runtime = runtime();
+    let wire = bind(&runtime, ALL[2]);
+    for (other, hive) in ALL.into_iter().zip(&hives) {
+        wire.set_peer(other, hive.wire.address().to_string());
+        hive.wire.set_peer(ALL[2], wire.address().to_string())
+    }
+    hives.push(start_hive((ALL[2], runtime, wire), &tweak));
+    (0..12).for_each(|key| ledger.must_count(hives[key as usize % 3].hive(), key));
+    hives.iter().for_each(|hive| ledger.check_at(hive.hive()));
+    assert!(hives[0].member.leaders().iter().any(|(_, leader)| *leader == Some(ALL[2])), "it leads again");
+    hives.into_iter().for_each(OnSockets::stop);
+    std::fs::remove_dir_all(&folder).unwrap()
 }
