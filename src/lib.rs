@@ -75,11 +75,10 @@ pub use {beehive_nom, beehive_of};
 pub use beehive_raft as data;
 
 /// Several hives that form a cluster. Experimental: [`Cluster`](cluster::Cluster) starts hives that replicate each other's state
-/// over sockets, in memory so far. Without the feature `cluster`, this module has only the interface for programs that bring
+/// over sockets, in memory or in a folder each. Without the feature `cluster`, this module has only the interface for programs that bring
 /// consensus and a network of their own.
 #[cfg(feature = "cluster")]
 pub mod cluster {
-    // the logs are in memory so far
     pub use beehive_core::cluster::*;
     pub use beehive_raft::cluster::*;
 }

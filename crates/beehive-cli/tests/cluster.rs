@@ -109,6 +109,10 @@ impl Drop for Up {
     }
 }
 
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid as i32).expect("a process id"), Signal::KILL).expect("runs")
+}
+
 /// Checks whether a process runs. One that nobody has waited for yet has ended.
 fn runs(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -126,7 +130,7 @@ fn killing_one_of_three_hives_loses_nothing_and_ctrl_c_ends_all() {
         assert_eq!(up.ask(2, &format!("GET /key-{key}")), "red\n");
     }
 
-    kill_process(Pid::from_raw(up.hives[0].0 as i32).expect("a process id"), Signal::KILL).expect("runs");
+    kill(up.hives[0].0);
     let ended = up.line("has ended");
     assert!(
         ended.starts_with("hive 1  pid ")
@@ -150,9 +154,45 @@ fn killing_one_of_three_hives_loses_nothing_and_ctrl_c_ends_all() {
 }
 
 #[test]
+fn hives_with_folders_return_one_by_one_and_all_at_once() {
+    let data = std::env::temp_dir().join(format!("beehive-cluster-up-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&data);
+    let arguments = ["--data", data.to_str().expect("words")];
+    let mut up = Up::start(&arguments);
+    for key in 0..4 {
+        assert_eq!(up.ask(0, &format!("PUT /key-{key}/red")), format!("key-{key} = red (written 1 times)\n"));
+    }
+    kill(up.hives[0].0);
+    up.line("2 of 3 run, and take over");
+    up.line("is started again");
+    let line = up.line("hive 1  pid ");
+    let address = line.split_whitespace().find_map(|word| word.strip_prefix("http://")).expect("an address");
+    up.hives[0].1 = address.to_string();
+    for key in 0..4 {
+        assert_eq!(up.ask(0, &format!("GET /key-{key}")), "red\n");
+        assert_eq!(
+            up.ask(0, &format!("PUT /key-{key}/blue")),
+            format!("key-{key} = blue (written 2 times)\n")
+        );
+    }
+    // the parent, and with it all hives, which have no time to stop
+    assert!(!up.end(Signal::KILL));
+    up.all_end();
+
+    let mut up = Up::start(&arguments);
+    for key in 0..4 {
+        assert_eq!(up.ask(2, &format!("GET /key-{key}")), "blue\n");
+    }
+    assert!(up.end(Signal::INT));
+    let words = refused(&["up", "--hives", "1", "--data", data.to_str().expect("words")]);
+    assert!(words.contains("its hives are [1, 2, 3], and not [1]"), "{words}");
+    std::fs::remove_dir_all(&data).expect("is there")
+}
+
+#[test]
 fn without_a_majority_the_program_says_that_nothing_is_answered() {
     let mut up = Up::start(&["--hives", "2"]);
-    kill_process(Pid::from_raw(up.hives[1].0 as i32).expect("a process id"), Signal::KILL).expect("runs");
+    kill(up.hives[1].0);
     let ended = up.line("has ended");
     assert!(ended.contains("1 of 2 run, which is no majority: nothing is answered any more"), "{ended}");
     assert!(up.end(Signal::TERM));

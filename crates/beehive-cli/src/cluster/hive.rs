@@ -12,6 +12,7 @@ use beehive_raft::cluster::Cluster;
 use clap::Args;
 use std::io::{BufRead, Read, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -35,6 +36,9 @@ pub(crate) struct HiveArgs {
     /// What to log
     #[arg(long)]
     log: String,
+    /// The folder in which the hive keeps its state
+    #[arg(long)]
+    data: Option<PathBuf>,
 }
 
 /// What a hive tells its parent, one line each.
@@ -96,11 +100,14 @@ pub(super) fn run(arguments: &HiveArgs) -> Result<(), Failure> {
 
 /// Runs a hive until its parent is gone.
 async fn serve(
-    HiveArgs { number, addresses, .. }: &HiveArgs,
+    HiveArgs { number, addresses, data, .. }: &HiveArgs,
     token: &str,
     mut gone: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
-    let cluster = Cluster::new((1..).zip(addresses)).token(token);
+    let mut cluster = Cluster::new((1..).zip(addresses)).token(token);
+    if let Some(folder) = data {
+        cluster = cluster.folder(folder)
+    }
     let member = tokio::select! {
         biased;
         _ = &mut gone => return Ok(()),

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,19 +17,28 @@ use tokio::sync::mpsc;
 /// Time that the hives have to stop. It is longer than what a hive takes.
 const STOP_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// Time after which a hive that has ended is started again.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// Starts a cluster on this machine, each hive in a process of its own, and ends it with Ctrl-C
 ///
 /// The hives keep the values of keys. Each has a copy of all values, and leads a part of them (its colonies). As long as more than
 /// half of the hives run, the others take over what a dead one has led, and nothing that was answered is lost.
 ///
-/// State is in memory: it is gone when the cluster ends, and a hive that has ended does not return. The hives listen on free ports
-/// of the loopback address, and know each other by a random token. They also end if this program is killed.
+/// With --data, each hive keeps what it knows in a folder: one that has ended is started again and returns, and a cluster that was
+/// ended goes on where it was. Without it, state is in memory: it is gone when the cluster ends, and a hive that has ended does not
+/// return. The hives listen on free ports of the loopback address, and know each other by a random token. They also end if this
+/// program is killed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct UpArgs {
     /// Number of hives; an odd one, because the loss of one of three and of one of four is survived alike
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
     hives: u32,
+
+    /// Folder in which each hive gets a folder of its own for its state; it is created if it does not exist
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
 
     /// What the hives log to standard error, such as warn, or beehive_raft=debug
     #[arg(long, value_name = "LEVEL", default_value = "error")]
@@ -46,6 +56,8 @@ Try this in another terminal, with the addresses and process ids that `beehive c
 enum Event {
     Report(usize, Report),
     Ended(usize, std::io::Result<ExitStatus>),
+    /// It is time to start the hive again.
+    Again(usize),
 }
 
 /// A hive, as its parent knows it.
@@ -56,11 +68,22 @@ struct HiveProcess {
     http: Option<SocketAddr>,
     leads: Option<(usize, usize)>,
     has_ended: bool,
+    /// Whether it is about to be started again.
+    returns: bool,
 }
 
 /// The hives, and what they have told.
 struct Hives {
     all: Vec<HiveProcess>,
+    /// Whether all of them have started.
+    are_there: bool,
+    /// Their addresses for each other.
+    addresses: Vec<String>,
+    token: String,
+    log: String,
+    /// The folder that contains theirs.
+    data: Option<PathBuf>,
+    told: mpsc::UnboundedSender<Event>,
     events: mpsc::UnboundedReceiver<Event>,
 }
 
@@ -127,31 +150,37 @@ impl Hives {
         let token = token()?;
 
         let (told, events) = mpsc::unbounded_channel();
-        let mut hives = Hives { all: Vec::new(), events };
-        for number in 1..=arguments.hives {
-            let mut command = Command::new(std::env::current_exe()?);
-            command.args(["cluster", "hive", "--log", &arguments.log, &number.to_string()]).args(&addresses);
-            // Ctrl-C is for the parent, which then stops the hives
-            command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut child =
-                command.spawn().map_err(|error| format!("cannot start hive {number}: {error}"))?;
-            let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-                return Err("a hive has no pipes".into());
-            };
-            writeln!(stdin, "{token}")?;
-            let (pid, at, told) = (child.id(), hives.all.len(), told.clone());
-            hives.all.push(HiveProcess {
-                pid,
-                stdin: Some(stdin),
-                http: None,
-                leads: None,
-                has_ended: false,
-            });
-            std::thread::Builder::new()
-                .name(format!("hive {number}"))
-                .spawn(move || listen(at, child, stdout, &told))?;
+        let (all, data) = (Vec::new(), arguments.data.clone());
+        let mut hives =
+            Hives { all, are_there: false, addresses, token, log: arguments.log.clone(), data, told, events };
+        for at in 0..hives.addresses.len() {
+            let process = hives.start_one(at)?;
+            hives.all.push(process)
         }
         Ok(hives)
+    }
+
+    /// Starts the process of a hive.
+    fn start_one(&self, at: usize) -> Result<HiveProcess, Failure> {
+        let number = at + 1;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["cluster", "hive", "--log", &self.log]);
+        if let Some(data) = &self.data {
+            command.arg("--data").arg(data.join(format!("hive-{number}")));
+        }
+        command.arg(number.to_string()).args(&self.addresses);
+        // Ctrl-C is for the parent, which then stops the hives
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("cannot start hive {number}: {error}"))?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("a hive has no pipes".into());
+        };
+        // if the hive has ended already, its end says so
+        let _ = writeln!(stdin, "{}", self.token);
+        let (pid, told) = (child.id(), self.told.clone());
+        let thread = std::thread::Builder::new().name(format!("hive {number}"));
+        thread.spawn(move || listen(at, child, stdout, &told))?;
+        Ok(HiveProcess { pid, stdin: Some(stdin), http: None, leads: None, has_ended: false, returns: false })
     }
 
     /// Takes what has happened, and shows it.
@@ -160,7 +189,6 @@ impl Hives {
     ///
     /// Returns an error if a hive has ended before all were there.
     fn take(&mut self, event: Event) -> Result<(), Failure> {
-        let are_there = self.all.iter().all(|hive| hive.leads.is_some());
         let at = match event {
             Event::Report(at, report) => {
                 match report {
@@ -169,25 +197,42 @@ impl Hives {
                 }
                 at
             }
-            Event::Ended(at, status) => {
-                let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-                self.all[at].has_ended = true;
-                if !are_there {
-                    return Err(format!("hive {} has not started ({how})", at + 1).into());
-                }
-                say(&format!(
-                    "hive {}  pid {}  has ended ({how}); {}",
-                    at + 1,
-                    self.all[at].pid,
-                    self.majority()
-                ));
+            Event::Ended(at, status) => return self.ended(at, status),
+            Event::Again(at) => {
+                self.all[at] = self.start_one(at)?;
+                say(&format!("hive {}  pid {}  is started again", at + 1, self.all[at].pid));
                 return Ok(());
             }
         };
-        match are_there {
-            true => say(&self.line(at)),
-            false if self.all.iter().all(|hive| hive.leads.is_some()) => say(&self.overview()),
-            false => {}
+        if self.are_there {
+            say(&self.line(at))
+        } else if self.all.iter().all(|hive| hive.leads.is_some()) {
+            self.are_there = true;
+            say(&self.overview())
+        }
+        Ok(())
+    }
+
+    /// A hive has ended. If it has a folder, it is started again soon, unless it could not even start: then it has said why.
+    fn ended(&mut self, at: usize, status: std::io::Result<ExitStatus>) -> Result<(), Failure> {
+        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let (number, pid) = (at + 1, self.all[at].pid);
+        self.all[at].has_ended = true;
+        if !self.are_there {
+            return Err(format!("hive {number} has not started ({how})").into());
+        }
+        say(&format!("hive {number}  pid {pid}  has ended ({how}); {}", self.majority()));
+        self.all[at].returns = self.data.is_some() && self.all[at].http.is_some();
+        if self.all.iter().all(|hive| hive.has_ended && !hive.returns) {
+            return Err("no hive runs any more".into());
+        }
+        if self.all[at].returns {
+            let told = self.told.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(AGAIN_AFTER).await;
+                // fails if the parent no longer listens
+                let _ = told.send(Event::Again(at));
+            });
         }
         Ok(())
     }
@@ -197,6 +242,9 @@ impl Hives {
         let (all, run) = (self.all.len(), self.all.iter().filter(|hive| !hive.has_ended).count());
         match run > all / 2 {
             true => format!("{run} of {all} run, and take over"),
+            false if self.data.is_some() => {
+                format!("{run} of {all} run, which is no majority: nothing is answered until others return")
+            }
             false => format!(
                 "{run} of {all} run, which is no majority: nothing is answered any more, and what was in memory is lost when you \
                  start again"
@@ -244,7 +292,7 @@ impl Hives {
             while self.all.iter().any(|hive| !hive.has_ended) {
                 match self.events.recv().await {
                     Some(Event::Ended(at, _)) => self.all[at].has_ended = true,
-                    Some(Event::Report(..)) => {}
+                    Some(Event::Report(..) | Event::Again(_)) => {}
                     None => return,
                 }
             }

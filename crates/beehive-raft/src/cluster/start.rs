@@ -1,5 +1,6 @@
 //! The short way to start a hive of a cluster over sockets: a list of hives, a token, and one call.
 
+use super::disk::kept_seed;
 use super::member::Member;
 use super::options::{ClusterError, ClusterOptions};
 use super::transport::Transport;
@@ -7,6 +8,7 @@ use super::wire::{Wire, WireOptions};
 use crate::limits::{CLUSTER_HIVES_MAX, LOOK_EVERY, MISFIT_FOR, WAITING_LOGGED_EVERY};
 use beehive_core::{Builder, Hive, HiveId, Stopped};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -39,6 +41,7 @@ pub struct Cluster {
     token: Option<String>,
     seed: Option<u64>,
     listen: Option<SocketAddr>,
+    folder: Option<PathBuf>,
     configure: Option<Configure>,
 }
 
@@ -70,6 +73,7 @@ impl Cluster {
             token: None,
             seed: None,
             listen: None,
+            folder: None,
             configure: None,
         }
     }
@@ -87,7 +91,14 @@ impl Cluster {
         self
     }
 
-    /// Sets the seed for cell ids. By default it is derived from the name and the token.
+    /// Sets the folder in which this hive keeps what it has to know when it returns. Each hive has its own. A hive that has ended is
+    /// started again with the same folder, and so are all of them if all have ended. By default, a hive keeps everything in memory.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Cluster {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Sets the seed for cell ids. By default it is the one in the folder. A new cluster derives it from the name and the token.
     pub fn seed(mut self, seed: u64) -> Cluster {
         self.seed = Some(seed);
         self
@@ -121,8 +132,13 @@ impl Cluster {
         let address = self.check(me)?;
         let seed = self.seed.unwrap_or_else(|| self.derived_seed());
         let mut options = ClusterOptions::new(me, self.hives.iter().map(|(hive, _)| *hive), seed);
+        options.folder = self.folder.clone();
         if let Some(configure) = &self.configure {
             configure(&mut options)
+        }
+        if self.seed.is_none() && options.seed == seed {
+            // the token may have changed since the cluster began
+            options.seed = kept_seed(&options)?.unwrap_or(seed)
         }
 
         let listen = match self.listen {
@@ -130,7 +146,7 @@ impl Cluster {
             None => resolve(address).await?,
         };
         let mut wire = WireOptions::new(listen, self.full_name(&options), me);
-        wire.seed = seed;
+        wire.seed = options.seed;
         wire.fingerprint = builder.fingerprint();
         wire.token = self.token.clone();
         wire.peers = self.hives.iter().filter(|(hive, _)| *hive != me).cloned().collect();

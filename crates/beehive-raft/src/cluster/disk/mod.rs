@@ -37,6 +37,6 @@ mod whole;
 mod writer;
 
 pub(crate) use group_log::{GroupLog, Note};
-pub(crate) use open::{Opened, open};
+pub(crate) use open::{Opened, kept_seed, open};
 pub(crate) use record::{push_entry, push_note};
 pub(crate) use writer::{Disk, Done, OpenDisk};

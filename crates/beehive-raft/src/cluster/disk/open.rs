@@ -36,6 +36,17 @@ pub(crate) struct Opened {
     pub(crate) is_return: bool,
 }
 
+/// Returns the seed for cell ids of the cluster to which the folder belongs. Returns `None` if there is no folder, or no cluster yet.
+///
+/// # Errors
+///
+/// Returns an error if the folder is not one of a cluster, or is damaged.
+pub(crate) fn kept_seed(options: &ClusterOptions) -> Result<Option<u64>, OpenError> {
+    let Some(folder) = &options.folder else { return Ok(None) };
+    let place = Place { files: options.files.clone(), folder: folder.clone() };
+    Ok(Identity::read(&place)?.map(|identity| identity.seed))
+}
+
 /// Opens a folder, or makes a new one, for which `random` gives the numbers. Blocks the thread until the log is read.
 ///
 /// # Errors
