@@ -126,7 +126,8 @@ fn ids_of<T>(messages: &BTreeMap<MessageId, T>, lane: LaneId) -> Vec<MessageId> 
 ///
 /// A frozen bee adopted by another log is dropped. All other frozen bees are thawed, and all staged parts are removed.
 /// If a bee ended in its new log before the old log dropped it, a restart would thaw the old copy. Therefore a bee that
-/// has moved must not end before the old log has dropped it.
+/// has moved must not end before the old log has dropped it. This is also true if the record that drops it is one of these: until
+/// it is committed, the process may crash again, and the next one would find the same frozen copy.
 pub fn unfinished_moves(logs: &[&LogState]) -> Vec<(usize, Record)> {
     let mut records = Vec::new();
     for (log, state) in logs.iter().enumerate() {

@@ -33,13 +33,15 @@ enum Step {
     BeginMove { bee: usize, to: usize },
     /// A move takes its next step.
     ContinueMove { bee: usize },
+    /// A bee moves, and no other step comes in between.
+    Move { bee: usize, to: usize },
     /// The target log of a move commits nothing, so the bee stays in the source log.
     GiveUpMove { bee: usize },
     /// A bee merges into another one.
     Fuse { from: usize, into: usize },
     /// A log commits the records that nothing has waited for.
     Commit { log: usize },
-    /// The process crashes, and the next one continues from the logs.
+    /// The process crashes, and the next one continues from the logs. Its first records are not committed yet.
     Crash,
 }
 
@@ -51,10 +53,11 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (index.clone(), 0..LOGS).prop_map(|(message, log)| Step::Acknowledge { message, log }),
         4 => (index.clone(), 0..LOGS).prop_map(|(bee, to)| Step::BeginMove { bee, to }),
         12 => index.clone().prop_map(|bee| Step::ContinueMove { bee }),
+        2 => (index.clone(), 0..LOGS).prop_map(|(bee, to)| Step::Move { bee, to }),
         1 => index.clone().prop_map(|bee| Step::GiveUpMove { bee }),
-        3 => (index.clone(), index).prop_map(|(from, into)| Step::Fuse { from, into }),
+        4 => (index.clone(), index).prop_map(|(from, into)| Step::Fuse { from, into }),
         1 => (0..LOGS).prop_map(|log| Step::Commit { log }),
-        1 => Just(Step::Crash),
+        3 => Just(Step::Crash),
     ]
 }
 
@@ -81,7 +84,7 @@ struct Bee {
 #[derive(Default)]
 struct Run {
     logs: Vec<LogState>,
-    /// For each log, records that were appended and are not committed.
+    /// For each log, records that were appended and are not committed. The process acts as if they were.
     told: Vec<VecDeque<Record>>,
     bees: BTreeMap<Name, Bee>,
     /// The bees that have merged, each with the bee into which it merged.
@@ -106,6 +109,11 @@ fn emit_of(id: MessageId) -> Emit {
         chain: 0,
         chance: 0,
     }
+}
+
+fn apply_to(state: &mut LogState, record: Record) {
+    let (number, after) = (state.last.next(), state.last);
+    partial::apply(state, &Entry { number, after, record })
 }
 
 impl Run {
@@ -136,9 +144,16 @@ impl Run {
     }
 
     fn apply(&mut self, log: usize, record: Record) {
-        let state = &mut self.logs[log];
-        let (number, after) = (state.last.next(), state.last);
-        partial::apply(state, &Entry { number, after, record })
+        apply_to(&mut self.logs[log], record)
+    }
+
+    /// Returns the state of a log when everything that was appended is committed.
+    fn promised(&self, log: usize) -> LogState {
+        let mut state = self.logs[log].clone();
+        for record in &self.told[log] {
+            apply_to(&mut state, record.clone())
+        }
+        state
     }
 
     /// Returns the bee that now receives messages for `name`.
@@ -249,6 +264,11 @@ impl Run {
                 }
             }
             Step::ContinueMove { bee } => self.continue_move(self.nth(bee)),
+            Step::Move { bee, to } => {
+                let name = self.nth(bee);
+                self.step(Step::BeginMove { bee, to });
+                self.finish_move(name)
+            }
             Step::GiveUpMove { bee } => {
                 let (app, bee) = self.nth(bee);
                 let Bee { log, moves: Some((to, _)), .. } = self.bees[&(app, bee)] else { return };
@@ -339,6 +359,12 @@ impl Run {
         self.bee_mut((app, bee)).moves = Some((to, stage))
     }
 
+    fn finish_move(&mut self, name: Name) {
+        while self.bees[&name].moves.is_some() {
+            self.continue_move(name)
+        }
+    }
+
     fn fuse(&mut self, from: Name, into: Name) {
         let rests = |name: Name| self.bees[&name].moves.is_none();
         let is_possible = from != into && from.0 == into.0 && rests(from) && rests(into);
@@ -351,33 +377,43 @@ impl Run {
         self.commit(gone.log, Record::Fuse { app: from.0, from: from.1, into: into.1, view: 0 })
     }
 
+    /// The next process appends the records that finish the moves, and waits for none of them. So it may crash, too, after other
+    /// logs have committed more.
     fn crash(&mut self) {
         self.told.iter_mut().for_each(VecDeque::clear);
-        let states: Vec<&LogState> = self.logs.iter().collect();
-        for (log, record) in unfinished_moves(&states) {
-            self.apply(log, record)
-        }
         for bee in self.bees.values_mut() {
             (bee.moves, bee.left) = (None, 0)
         }
+        let states: Vec<&LogState> = self.logs.iter().collect();
+        for (log, record) in unfinished_moves(&states) {
+            if let Record::Drop { app, bee, .. } = record {
+                self.bee_mut((app, bee)).left += 1
+            }
+            self.told[log].push_back(record)
+        }
 
-        for state in &self.logs {
+        let promised: Vec<LogState> = (0..LOGS).map(|log| self.promised(log)).collect();
+        for state in &promised {
             assert!(state.staged.is_empty() && state.frozen.is_empty(), "no move is under way");
             assert!(state.bees.values().all(|image| !image.is_frozen()));
         }
+        let copies = |name| promised.iter().filter(|state| state.bees.contains_key(name)).count();
         for name in self.bees.keys() {
-            let copies = self.logs.iter().filter(|state| state.bees.contains_key(name));
-            assert_eq!(copies.count(), 1, "{name:?} is in one log")
+            assert_eq!(copies(name), 1, "{name:?} is in one log")
+        }
+        for name in self.merged.keys() {
+            assert_eq!(copies(name), 0, "{name:?} has merged, and does not come back")
         }
     }
 
     fn check(&self) {
+        let promised: Vec<LogState> = (0..LOGS).map(|log| self.promised(log)).collect();
         for id in self.open() {
             let (log, _) = self.outbox_of(id.lane);
-            assert!(self.logs[log].outbox.contains_key(&id), "{id:?} is in the outbox of its bee");
+            assert!(promised[log].outbox.contains_key(&id), "{id:?} is in the outbox of its bee");
         }
         for (name, bee) in &self.bees {
-            let image = &self.logs[bee.log].bees[name];
+            let image = &promised[bee.log].bees[name];
             assert_eq!(image.is_frozen(), bee.moves.is_some());
             assert!(image.next_seq >= bee.next, "a number is used twice");
             let images = image.state.images();
@@ -389,9 +425,7 @@ impl Run {
     /// Completes all moves and handles all messages.
     fn finish(&mut self) {
         for name in self.bees.keys().copied().collect::<Vec<_>>() {
-            while self.bees[&name].moves.is_some() {
-                self.continue_move(name)
-            }
+            self.finish_move(name)
         }
         for id in self.open() {
             self.deliver(id, false);
@@ -420,4 +454,24 @@ proptest! {
         }
         run.finish()
     }
+}
+
+/// A crash between the `Adopt` of a move and its `Drop`, and another one before the log of the `Drop` has committed anything.
+/// Meanwhile the bee is to merge in its new log.
+#[test]
+fn a_moved_bee_does_not_merge_before_the_next_process_has_dropped_its_old_copy() {
+    let mut run = Run::new();
+    // bees 1 of both apps are in log 0, the others in log 1
+    for step in [Step::Move { bee: 0, to: 1 }, Step::Crash, Step::Fuse { from: 0, into: 1 }, Step::Crash] {
+        run.step(step);
+        run.check()
+    }
+    assert_eq!((run.merged.len(), run.bees[&(AppId(0), BeeId(1))].left), (0, 1));
+
+    for step in [Step::Commit { log: 0 }, Step::Fuse { from: 0, into: 1 }, Step::Crash] {
+        run.step(step);
+        run.check()
+    }
+    assert_eq!(run.merged.len(), 1);
+    run.finish()
 }

@@ -31,7 +31,7 @@ use crate::hive::settings;
 use crate::limits;
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -192,16 +192,13 @@ pub(in crate::hive) fn go_on(
     shapes: &Shapes,
 ) -> Result<Vec<Arc<Bee>>, DecodeError> {
     let Restored { bees, mut queues, ended } = restored;
-    let bees: Vec<(Arc<Bee>, Box<Asleep>)> =
+    let mut bees: Vec<(Arc<Bee>, Box<Asleep>)> =
         bees.into_iter().map(|bee| (bee.app.restore(bee.id, &bee.cells, &bee.asleep), bee.asleep)).collect();
     if let Some(reconciler) = Reconciler::of(hive) {
         logs.iter().for_each(|(link, _)| reconciler.begin(link))
     }
 
-    // before the reconciler sees the logs: what it appends must come later
-    for (link, record) in compared.unsaid {
-        drop(link.say(record))
-    }
+    say_first(hive, compared.unsaid, &mut bees);
     for (link, state) in logs {
         if *shapes != state.shapes {
             // the log must contain the shapes before any entry encoded with them
@@ -230,6 +227,30 @@ pub(in crate::hive) fn go_on(
         };
         bees.into_iter().map(begin).collect()
     }))
+}
+
+/// Appends what the logs must know before anything else, also before the reconciler sees the logs.
+///
+/// A bee whose old copy is to be dropped must not end before that is committed, in a hive that decides alone: if the process ended
+/// after the bee and before the `Drop`, the next one would find only the old copy, and thaw it. In a cluster, the registry remembers
+/// the move.
+fn say_first(hive: &Arc<HiveInner>, unsaid: Vec<(Arc<Link>, Record)>, bees: &mut [(Arc<Bee>, Box<Asleep>)]) {
+    let dropped = |record: &Record| match record {
+        Record::Drop { app, bee, .. } if hive.links.is_none() => Some((*app, *bee)),
+        _ => None,
+    };
+    let moved: BTreeSet<_> = unsaid.iter().filter_map(|(_, record)| dropped(record)).collect();
+    let name = |bee: &Bee| (AppId(bee.app.index), bee.id);
+    let asleep = bees.iter_mut().filter(|(bee, _)| moved.contains(&name(bee)));
+    let mut asleep: BTreeMap<_, _> = asleep.map(|(bee, asleep)| (name(bee), asleep)).collect();
+
+    for (link, record) in unsaid {
+        let moved = dropped(&record).and_then(|name| asleep.get_mut(&name));
+        let said = link.say(record);
+        if let Some(moved) = moved {
+            hive.spawn(Box::pin(moved.left().clone().add(said)))
+        }
+    }
 }
 
 /// Shows the rows of bees in the views of their apps, some of them at a time, so that other tasks are not held up.

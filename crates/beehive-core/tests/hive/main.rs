@@ -56,6 +56,7 @@ mod renumbered;
 mod replication;
 mod request;
 mod request_storm;
+mod restarts_of_moved_bees;
 mod retirement;
 mod schema_changes;
 mod self_send;

@@ -7,6 +7,7 @@
 use crate::cell::{BeeId, CellId};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
+use crate::hive::bee::pending::LogsLeft;
 use crate::hive::consensus::journal::BeeImage;
 use crate::hive::consensus::registry::ColonyId;
 use crate::hive::dispatch::sender::queue::SenderQueue;
@@ -24,6 +25,10 @@ pub(crate) struct Asleep {
     image: BeeImage,
     log: Arc<Link>,
     queue: SenderQueue,
+    /// The logs that still contain a frozen copy of the bee, if any: see [`PendingRuns::left`].
+    ///
+    /// [`PendingRuns::left`]: crate::hive::bee::pending::PendingRuns::left
+    left: Option<Arc<LogsLeft>>,
     /// Whether the image was checked, and its rows are in the app's views.
     is_shown: bool,
     /// Whether the bee was to get a body, and its image could not be decoded.
@@ -33,7 +38,12 @@ pub(crate) struct Asleep {
 impl Asleep {
     /// Creates a bee from its image in `log`. Decodes nothing.
     pub(crate) fn new(image: BeeImage, log: &Arc<Link>, queue: SenderQueue) -> Box<Asleep> {
-        Box::new(Asleep { image, log: log.clone(), queue, is_shown: false, is_unreadable: false })
+        Box::new(Asleep { image, log: log.clone(), queue, left: None, is_shown: false, is_unreadable: false })
+    }
+
+    /// Returns the logs that the bee has left and that have not dropped it yet, for the caller to add one.
+    pub(in crate::hive) fn left(&mut self) -> &Arc<LogsLeft> {
+        self.left.get_or_insert_default()
     }
 
     /// Checks whether [`Asleep::show`] has been called.
@@ -125,7 +135,7 @@ impl Asleep {
             self.is_unreadable = true;
             return Err(self);
         }
-        let Asleep { image, log: _, queue, is_shown, is_unreadable: _ } = *self;
+        let Asleep { image, log: _, queue, left, is_shown, is_unreadable: _ } = *self;
         if let Some(views) = app.views.as_ref().filter(|_| !is_shown) {
             // before the bee changes anything
             body.app.publish_restored(views, image.now)
@@ -141,6 +151,7 @@ impl Asleep {
             pending.heir_of = image.heir_of.into_iter().collect();
             pending.epoch = image.epoch;
             pending.registry_epoch = image.epoch;
+            pending.left = left
         }
         body.now = image.now;
         body.queue = queue;
