@@ -7,6 +7,7 @@ use crate::hive::admission::timer_wheel::TimerWheel;
 use crate::hive::app_logs::AppLogs;
 use crate::hive::bee::app::{AppRuntime, GiveBack};
 use crate::hive::consensus::begun_sweeps::number_begun;
+use crate::hive::consensus::former_homes;
 use crate::hive::consensus::journal::{
     AppId, AppShapes, Journal, LogState, LoggedSettings, Shapes, unfinished_moves,
 };
@@ -249,6 +250,9 @@ impl Builder {
     /// Writes the records of these apps to a separate log, as [`Builder::journal`] does for all other apps.
     /// `apps` contains the names of the apps. The logs commit independently of one another. While one of
     /// them cannot commit, the apps of the others continue.
+    ///
+    /// An app keeps its log as long as it has bees there, or messages of its stateless handlers or sweeps that are not handled.
+    /// A start that gives it another log before that is refused.
     pub fn journal_of(
         mut self,
         apps: impl IntoIterator<Item = impl Into<String>>,
@@ -484,6 +488,10 @@ impl Builder {
             logs.iter().flat_map(|(link, state)| state.bees.keys().map(|(app, _)| (link.position(), *app)));
         if let Some((_, app)) = bees.find(|(log, app)| !is_in(*app, *log)) {
             return Err(StartError::Log { why: bees_of_no_app(app, &hive.apps.read()) });
+        }
+        if hive.links.is_none() {
+            let states: Vec<&LogState> = logs.iter().map(|(_, state)| state).collect();
+            former_homes::check(&states, &of_apps, &names).map_err(misread)?
         }
         recovery::check(&hive, logs.iter().map(|(_, state)| state))
             .map_err(|error| misread(error.to_string()))?;

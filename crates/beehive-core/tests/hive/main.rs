@@ -21,6 +21,7 @@ mod ended_lanes;
 mod failures;
 #[allow(dead_code)] // the tests of mutants use all of it
 mod findings;
+mod former_homes;
 mod handler_placement;
 mod history;
 mod in_memory;

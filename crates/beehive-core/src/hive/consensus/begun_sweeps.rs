@@ -12,8 +12,9 @@
 //! sweep is still there, unchanged, and the next start appends the missing ones.
 
 use crate::cell::CellId;
+use crate::hive::consensus::former_homes::next_number;
 use crate::hive::consensus::journal::{
-    AppId, CrashMarker, Emit, Emits, HandlerId, Input, LaneId, LogState, MessageId, Part, Record, Sweep,
+    AppId, CrashMarker, Emit, Emits, HandlerId, Input, LaneId, LogState, MessageId, Part, Record, Seq, Sweep,
 };
 use crate::hive::consensus::open_sweeps::has_own_number;
 use std::collections::BTreeMap;
@@ -23,11 +24,14 @@ use std::collections::BTreeMap;
 /// others, each with the position of its log. They are in effect in the states.
 pub(crate) fn number_begun(logs: &mut [&mut LogState], of_apps: &[Vec<usize>]) -> Vec<(usize, Record)> {
     let mut records = Vec::new();
-    for (log, state) in logs.iter_mut().enumerate() {
+    for log in 0..logs.len() {
+        let Some(state) = logs.get(log) else { break };
         let begun = state.sweeps.iter().filter(|(id, sweep)| has_begun_without(log, id, sweep, of_apps));
         let begun: Vec<MessageId> = begun.map(|(id, _)| *id).collect();
         for id in begun {
-            for record in numbered(state, id) {
+            let next = next_number(logs.iter().map(|state| &**state), LaneId::of_app(id.app));
+            let Some(state) = logs.get_mut(log) else { break };
+            for record in numbered(state, id, next) {
                 state.carry_out(&record);
                 records.push((log, record))
             }
@@ -49,8 +53,8 @@ fn has_begun_without(log: usize, id: &MessageId, sweep: &Sweep, of_apps: &[Vec<u
     is_home && !has_own_number(id) && (!is_of_sender || sweep.began_by.is_some() || has_progress)
 }
 
-/// Returns the records that give a number of its own to a sweep.
-fn numbered(state: &LogState, id: MessageId) -> Vec<Record> {
+/// Returns the records that give a number of its own to a sweep: the number `seq`, or the one that it has got already.
+fn numbered(state: &LogState, id: MessageId, seq: Seq) -> Vec<Record> {
     let Some(Sweep { waiting, next, open, .. }) = state.sweeps.get(&id) else { return Vec::new() };
     let cells: Vec<CellId> = open.iter().copied().collect();
     let mut records = Vec::with_capacity(3);
@@ -61,7 +65,6 @@ fn numbered(state: &LogState, id: MessageId) -> Vec<Record> {
         Some((new, _)) => *new,
         None => {
             let lane = LaneId::of_app(id.app);
-            let seq = state.next_seqs.get(&lane).copied().unwrap_or_default();
             let new = MessageId { lane, seq, part: Part::WHOLE, app: id.app };
             let MessageId { lane, seq, part, app } = id;
             let input = Input { lane, floor: None, seq, count: 1, part };
@@ -101,7 +104,7 @@ mod tests {
     use super::*;
     use crate::cell::BeeId;
     use crate::hive::admission::bee_lanes::tests::emit;
-    use crate::hive::consensus::journal::{Seq, Suspect, Waiting};
+    use crate::hive::consensus::journal::{Suspect, Waiting};
     use std::collections::BTreeSet;
 
     const APP: AppId = AppId(0);

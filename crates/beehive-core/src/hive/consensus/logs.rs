@@ -379,7 +379,11 @@ impl<W: ?Sized> Logs<W> {
                 bees.sent_in_order(office, emits);
                 open.insert(lane);
             }
-            state.next_seqs.iter().for_each(|(lane, next)| bees.restore(*lane, *next, office));
+            for (lane, next) in &state.next_seqs {
+                // an app that has got another home since sends there
+                let home = lane.app().filter(|_| !client.is_clustered()).and_then(|app| self.of_app(app));
+                bees.restore(*lane, *next, home.map_or(office, |home| home.office()))
+            }
             if client.is_clustered() {
                 // receivers in other hives may ask for their floors
                 let senders = state.bees.iter().filter(|(_, image)| image.next_seq > Seq::ZERO);

@@ -16,6 +16,7 @@
 pub(crate) mod begun_sweeps;
 mod deposing;
 pub(crate) mod ended_lanes;
+pub(crate) mod former_homes;
 pub mod journal;
 pub(crate) mod log_client;
 pub(crate) mod logged_clock;
