@@ -64,6 +64,7 @@ mod self_send;
 mod settings;
 mod several_logs;
 mod shared_payloads;
+mod stalled_start;
 mod stalled_suspects;
 mod stalls;
 mod stateless_recursion;

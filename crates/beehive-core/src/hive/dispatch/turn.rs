@@ -58,6 +58,11 @@ pub(crate) enum Stateless {
     /// requests: unrelated requesters share the hive's own lane, and no requester should wait for a handler
     /// that runs for another one.
     Apart,
+    /// On the threads that run bees, in the order of the sender's other messages to stateless handlers of the app. For
+    /// messages that the hive sends again, for example at its start: before such a handler may run, the log may have to commit a
+    /// crash marker, and the caller must not wait for that. Messages to cells are routed at once. If they waited behind a
+    /// handler, the sender's next message to the same cells could overtake them: bees do not look for deferred work.
+    AfterOthers,
 }
 
 /// Counters of the messages emitted by one handler, by message name.

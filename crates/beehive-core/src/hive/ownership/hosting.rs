@@ -8,7 +8,7 @@ use crate::hive::bee::lifecycle::Bee;
 use crate::hive::consensus::journal::{AppId, BeeImage, Emit, LaneId, Record};
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::{Link, Place, Turn};
+use crate::hive::dispatch::turn::{Link, Place, Stateless, Turn};
 use crate::hive::ownership::foreign::{is_foreign, retire_lanes};
 use crate::hive::ownership::reconciler::Reconciler;
 use crate::mutant::Mutant;
@@ -76,6 +76,7 @@ impl Reconciler {
             };
             // the bee handles nothing before this has been routed; otherwise it could overtake itself
             turn.office = link.office();
+            turn.stateless = Stateless::AfterOthers;
             for emit in outbox.iter() {
                 let cx = &mut RouteContext::new(&mut queue, turn);
                 if let Err(error) = self.hive.types.logged.resend(emit, cx) {

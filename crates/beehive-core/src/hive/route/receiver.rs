@@ -332,6 +332,8 @@ fn hand_over(handing: &mut Handing, run: &Neighbors, count: u32, cx: &mut RouteC
         // messages to cells must not overtake work that the sender has left to other threads
         Stateless::InOrder => is_stateless || cx.queue.has_deferred(app.index),
         Stateless::Apart => is_stateless,
+        // a handler that gets a message which another app has passed on is part of the record of that app
+        Stateless::AfterOthers => is_stateless && !cx.is_held(),
     };
     if leaves {
         return routed::leave(way, range, cx);

@@ -9,7 +9,7 @@ use crate::hive::consensus::journal::{
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::{LedLog, Place, Turn};
+use crate::hive::dispatch::turn::{LedLog, Place, Stateless, Turn};
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -199,7 +199,8 @@ pub(crate) fn dead_lanes(logs: &[LedLog]) -> Vec<LaneId> {
 /// messages and sweeps in order of emission.
 ///
 /// No bee runs before all of these messages have been routed. Otherwise bee A, handling one of the first messages,
-/// could send a new message to bee B before B has received what A sent it before the crash.
+/// could send a new message to bee B before B has received what A sent it before the crash. Stateless handlers run on the
+/// threads that run bees, so a log that commits nothing holds up neither the start nor the bees of other logs.
 ///
 /// # Errors
 ///
@@ -211,6 +212,7 @@ pub(crate) fn send_again(
 ) -> Result<(), DecodeError> {
     Turn::with(hive, Place::Runners, |turn| {
         turn.keeps_woken();
+        turn.stateless = Stateless::AfterOthers;
         let mut all = in_order(logs);
         if hive.breaks(Mutant::ResentInReverse) {
             all.reverse()

@@ -60,7 +60,8 @@ pub(crate) trait Routed {
 /// Hands messages to the threads that run bees, because the handler must not run on the sender's thread.
 ///
 /// With `Stateless::InOrder`, the sender's later messages to the same app take the same path. Otherwise they
-/// could overtake messages that the handler emits while handling these.
+/// could overtake messages that the handler emits while handling these. With `Stateless::AfterOthers`, only those to stateless
+/// handlers do.
 pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContext) {
     let (onward, batch, position) = (routed.onward(), routed.share(), routed.position());
     let app = routed.handler().app;
@@ -82,7 +83,9 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
 
     match cx.turn.stateless {
         Stateless::Apart => DeferredQueue::of(app).leave(deferred, cx.turn),
-        Stateless::InOrder | Stateless::Here => cx.queue.leave(app, deferred, cx.turn),
+        Stateless::InOrder | Stateless::AfterOthers | Stateless::Here => {
+            cx.queue.leave(app, deferred, cx.turn)
+        }
     }
 }
 

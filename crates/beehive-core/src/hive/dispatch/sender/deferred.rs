@@ -1,8 +1,10 @@
 //! Deferred routing: routing that a sender postpones without losing its order.
 //!
-//! A stateless handler normally runs where its message is routed. There are two exceptions. First, an IO bee
+//! A stateless handler normally runs where its message is routed. There are three exceptions. First, an IO bee
 //! must not run handlers. It leaves such messages to the threads that run bees, in one queue per app.
-//! Messages that it meanwhile sends to the same app go through the same queue. Second, handlers that emit to
+//! Messages that it meanwhile sends to the same app go through the same queue. Second, a hive that sends the
+//! messages of a log again leaves those for stateless handlers to the same threads, because such a handler may
+//! have to wait for the log, and nobody else should. Third, handlers that emit to
 //! one another may nest too deeply for one stack. A message that would nest too deeply is deferred, and
 //! everything that the sender routes later waits behind it. All receivers therefore see the same order as
 //! with an unlimited stack.
