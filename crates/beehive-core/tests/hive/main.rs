@@ -66,6 +66,7 @@ mod several_logs;
 mod shared_payloads;
 mod stalled_start;
 mod stalled_suspects;
+mod stalled_ticks;
 mod stalls;
 mod stateless_recursion;
 mod status_counters;

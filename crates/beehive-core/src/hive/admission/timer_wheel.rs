@@ -25,7 +25,7 @@ pub(crate) struct TimerWheel<F> {
     due: Mutex<Due<F>>,
     /// Notified when a timer is set to fire before all others.
     pub(crate) sooner: Arc<Notify>,
-    /// Number of ticks skipped because the previous tick was still in flight. Relaxed ordering suffices,
+    /// Number of ticks skipped, for all cells or some, because the previous tick was still in flight. Relaxed ordering suffices,
     /// because only the status reads it.
     pub(crate) collapsed: AtomicU64,
 }

@@ -262,6 +262,11 @@ impl AppRuntime {
         self.links.get(self.colonies.iter().position(|of| *of == colony)?).cloned()
     }
 
+    /// Checks whether the app's bees may be in several logs.
+    pub(crate) fn has_several_logs(&self) -> bool {
+        self.led.is_some() || self.links.len() > 1
+    }
+
     /// Gives up the logs that the hive no longer leads according to its replica of the registry, whose state is `view`. Returns
     /// whether there are any. Whoever adds a route that follows from this state must call this first: the next leader of such
     /// a log may have done what led to this route.

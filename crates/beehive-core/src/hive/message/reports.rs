@@ -23,7 +23,8 @@ pub struct Status {
     pub credits_free: u32,
     /// Number of timers that have not yet fired.
     pub timers: usize,
-    /// Number of ticks skipped because the previous tick was still in flight.
+    /// Number of ticks skipped because the previous tick was still in flight. If only some of the cells missed a tick of
+    /// `#[every(.., each = ..)]`, it counts, too.
     pub ticks_collapsed: u64,
     /// Number of messages and answers dropped since the start because an IO bee did not read its inbox.
     pub mail_shed: u64,

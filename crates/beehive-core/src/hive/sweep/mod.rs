@@ -13,5 +13,6 @@
 
 pub(crate) mod logged_sweep;
 mod open_visits;
+mod tick_visits;
 pub(crate) mod ticks;
 pub(crate) mod unlogged_sweep;

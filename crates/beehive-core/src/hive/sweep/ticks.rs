@@ -5,13 +5,13 @@ use crate::app::{Handlers, Handles};
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::RunDelivery;
-use crate::hive::bee::routing_table::Routes;
 use crate::hive::consensus::journal::AppId;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Stateless, Turn};
 use crate::hive::message::batch::{Address, Batch, Source};
+use crate::hive::sweep::tick_visits::TickVisits;
 use crate::hive::sweep::unlogged_sweep::{Pace, Visit, paced};
 use crate::key::Key;
 use crate::message::{Each, Tick};
@@ -93,24 +93,24 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
 }
 
 /// Starts timer `N` of an app, which sweeps the cells of a dictionary once per period. The visits are
-/// spread over half of the period (see [`Pace::due`]).
+/// spread over half of the period (see [`Pace::due`]). If visits of an earlier sweep are not over, those to the same part of the
+/// cells in the same log are skipped (see [`TickVisits`]), and the tick is counted as collapsed.
 pub(crate) fn every_each<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     hive: &Arc<HiveInner>,
     app: Arc<AppRuntime>,
     period: Duration,
     run: RunDelivery,
 ) {
-    let parts = Credits::new(Routes::SHARDS as u32);
+    let visits = Arc::new(TickVisits::of(&app));
     let first = hive.now() + period;
-    hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
+    hive.timers.at(first, Box::new(move |turn| start_sweep::<A, K, N>(app, period, visits, run, turn)));
 }
 
-/// Starts one of a timer's sweeps. If the previous sweep is not over, skips this sweep and counts it as
-/// collapsed.
+/// Starts one of a timer's sweeps.
 fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     app: Arc<AppRuntime>,
     period: Duration,
-    parts: Arc<Credits>,
+    visits: Arc<TickVisits>,
     run: RunDelivery,
     turn: &mut Turn,
 ) {
@@ -119,17 +119,13 @@ fn start_sweep<A: Handlers + Handles<Each<K, Tick<N>>>, K: Key, const N: u32>(
     }
 
     let next = turn.now + period;
-    if parts.take_all(parts.limit()) {
-        let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
-        let pace = Pace { credits: parts.clone(), start: turn.now, period };
-        if let Some(visit) = Visit::of(&batch, 0) {
-            // the sweep is not logged, even if the app is journaled: if a crash cuts it short, the next
-            // tick starts another one
-            paced(app.clone(), visit, run, 0, pace, turn)
-        }
-    } else {
-        turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
+    let batch = Batch::new(vec![Tick::<N>], source(turn.hive, turn.now));
+    let pace = Pace { visits: visits.clone(), start: turn.now, period, is_whole: true };
+    if let Some(visit) = Visit::of(&batch, 0) {
+        // the sweep is not logged, even if the app is journaled: if a crash cuts it short, the next
+        // tick starts another one
+        paced(app.clone(), visit, run, 0, pace, turn)
     }
 
-    turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, K, N>(app, period, parts, run, turn)));
+    turn.hive.timers.at(next, Box::new(move |turn| start_sweep::<A, K, N>(app, period, visits, run, turn)));
 }

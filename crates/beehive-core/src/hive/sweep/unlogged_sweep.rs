@@ -9,7 +9,7 @@
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, Outcome};
 use crate::failure::RequestError;
-use crate::hive::admission::credits::{Cause, Credits};
+use crate::hive::admission::credits::Cause;
 use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
@@ -34,6 +34,7 @@ use crate::hive::run::delivery::run_delivery;
 use crate::hive::run::dropped::verify_visit;
 use crate::hive::sweep::logged_sweep;
 use crate::hive::sweep::open_visits::OpenVisits;
+use crate::hive::sweep::tick_visits::TickVisits;
 use crate::key::Key;
 use crate::message::{Each, Message};
 use crate::panics;
@@ -285,8 +286,9 @@ impl<K: Key, M: Message> AnswerSink<Each<K, M>> for Report<M> {
 fn visit_all<M: Message>(app: &Arc<AppRuntime>, visit: &Arc<Visit<M>>, run: RunDelivery, turn: &mut Turn) {
     // the sweep itself counts as one visit, so that the report is not made before all visits have been sent
     visit.expect(1);
+    let cause = turn.cause.clone();
     for shard in 0..Routes::SHARDS {
-        visit_shard(app, shard, visit, run, turn)
+        visit_shard(app, shard, visit, run, &mut |_| Causing::Visit(cause.clone()), turn)
     }
     visit.done()
 }
@@ -324,12 +326,20 @@ impl<M: Message> Blocked for BlockedSweep<M> {
     }
 }
 
-/// Sends one visit to each bee that owns cells in this shard.
+/// Whether a bee is visited.
+enum Causing {
+    /// The bee is visited, with this cause.
+    Visit(Option<Arc<Cause>>),
+    Skip,
+}
+
+/// Sends one visit to each bee that owns cells in this shard, unless `causes` says that the bee is to be skipped.
 fn visit_shard<M: Message>(
     app: &Arc<AppRuntime>,
     shard: usize,
     visit: &Arc<Visit<M>>,
     run: RunDelivery,
+    causes: &mut dyn FnMut(&Bee) -> Causing,
     turn: &mut Turn,
 ) {
     let mut cells = app.routes.cells_of_shard(shard);
@@ -340,12 +350,13 @@ fn visit_shard<M: Message>(
         let count = rest.iter().take_while(|(_, other)| other.id == bee.id).count();
         let (its, others) = rest.split_at(count);
         rest = others;
+        let Causing::Visit(cause) = causes(bee) else { continue };
         let delivery = Delivery {
             run,
             batch: visit.clone(),
             office: Office::NONE,
             back: None,
-            cause: turn.cause.clone(),
+            cause,
             first: 0,
             count: 0,
             position: None,
@@ -402,12 +413,13 @@ fn send_visit<M: Message>(
 
 /// The schedule that spreads a timer's sweep over its period.
 pub(crate) struct Pace {
-    /// One credit for each part of the cells. The sweep holds a part's credit until that part's visits are
-    /// done. The next sweep starts only when all credits are free.
-    pub(crate) credits: Arc<Credits>,
+    /// The visits of all sweeps of the timer that are under way.
+    pub(crate) visits: Arc<TickVisits>,
     /// The time at which the sweep started.
     pub(crate) start: Time,
     pub(crate) period: Duration,
+    /// Whether no visit has been skipped so far.
+    pub(crate) is_whole: bool,
 }
 
 impl Pace {
@@ -424,17 +436,26 @@ pub(crate) fn paced<M: Message>(
     visit: Arc<Visit<M>>,
     run: RunDelivery,
     part: usize,
-    pace: Pace,
+    mut pace: Pace,
     turn: &mut Turn,
 ) {
     if turn.hive.is_stopped() {
         return;
     }
 
-    // each part has its own cause, so nothing is in flight between two parts
-    turn.cause = Some(Cause::new(&pace.credits, 1, &turn.hive.in_flight));
-    visit_shard(&app, part, &visit, run, turn);
-    turn.cause = None;
+    // each part has its own causes, so nothing is in flight between two parts
+    let in_flight = turn.hive.in_flight.clone();
+    let mut visits = pace.visits.begin(part, &in_flight);
+    if !visits.are_all_skipped() {
+        let causes = &mut |bee: &Bee| {
+            visits.cause(|| bee.log()).map_or(Causing::Skip, |cause| Causing::Visit(Some(cause)))
+        };
+        visit_shard(&app, part, &visit, run, causes, turn)
+    }
+    if visits.has_skipped() && std::mem::replace(&mut pace.is_whole, false) {
+        turn.hive.timers.collapsed.fetch_add(1, Ordering::Relaxed);
+    }
+    drop(visits);
 
     let part = part + 1;
     if part < Routes::SHARDS {
