@@ -122,6 +122,11 @@ const NOT_RUN: &[(&str, &str, Instead)] = &[
         Reason("it needs three machines; the documentation of `Cluster` compiles the same calls"),
     ),
     (
+        "docs/cluster.md",
+        "let member = cluster.folder(\"/var/lib/beehive/hive-1\").start(1, Hive::builder().app::<Bank>()).await?;",
+        Reason("it needs three machines; a test of `beehive cluster up --data` starts hives in this way"),
+    ),
+    (
         "docs/data.md",
         "beehive data export /var/lib/beehive /backups/today      # also while the controller runs",
         Test("a_backup_made_while_the_controller_runs_is_restored_into_a_new_folder"),
