@@ -310,8 +310,15 @@ fn a_snapshot_that_cannot_be_written_fails_the_log() {
         files.fail_at(files.operations() + 3, Fault::Device);
         assert!(store.save_snapshot(&snapshot(LogId::new_term_index(1, 0))).await.is_err());
         disk.0.failure().await;
-        assert!(store.save_vote(&vote(2)).await.is_err())
-    })
+        assert!(store.save_vote(&vote(2)).await.is_err());
+        // entries that waited when the log failed were acknowledged by a majority of the others
+        store.save_committed(Some(LogId::new_term_index(1, 5))).await.unwrap();
+        disk.0.close().await
+    });
+    drop((store, disk));
+    let disk = reopen(&files).unwrap();
+    let committed = block_on(LogStore::on(&disk.0, GROUPS[0]).read_committed()).unwrap();
+    assert_eq!(committed, None, "the log ends with entry 0")
 }
 
 // the power fails at every operation

@@ -262,7 +262,11 @@ impl Disk {
 
     /// Notes what is committed. It is written with the next records. The caller has locked the log.
     pub(crate) fn committed(&self, group: GroupId, upto: LogId) {
-        self.state.lock().committed.insert(group, upto);
+        let mut state = self.state.lock();
+        // when the log has failed, entries that were waiting are not in it, and openraft may not know that yet
+        if state.over.is_none() {
+            state.committed.insert(group, upto);
+        }
     }
 
     /// Writes the file of a snapshot and notes it in the log of the group. Does nothing if the log names this snapshot or a
