@@ -3,6 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -164,6 +165,11 @@ fn hives_with_folders_return_one_by_one_and_all_at_once() {
     }
     kill(up.hives[0].0);
     up.line("2 of 3 run, and take over");
+    // it is killed once more before it runs
+    let again = up.line("is started again");
+    let pid = again.split_whitespace().nth(3).and_then(|pid| pid.parse().ok()).expect("a process id");
+    kill(pid);
+    up.line("2 of 3 run, and take over");
     up.line("is started again");
     let line = up.line("hive 1  pid ");
     let address = line.split_whitespace().find_map(|word| word.strip_prefix("http://")).expect("an address");
@@ -184,6 +190,8 @@ fn hives_with_folders_return_one_by_one_and_all_at_once() {
         assert_eq!(up.ask(2, &format!("GET /key-{key}")), "blue\n");
     }
     assert!(up.end(Signal::INT));
+    let mode = std::fs::metadata(data.join("token")).expect("is kept").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "nobody else may read the token");
     let words = refused(&["up", "--hives", "1", "--data", data.to_str().expect("words")]);
     assert!(words.contains("its hives are [1, 2, 3], and not [1]"), "{words}");
     std::fs::remove_dir_all(&data).expect("is there")

@@ -7,8 +7,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -147,7 +148,10 @@ impl Hives {
             free.iter().map(|socket| Ok(socket.local_addr()?.to_string())).collect::<std::io::Result<_>>()?;
         // if another program takes one of the ports now, the hive says so and does not start
         drop(free);
-        let token = token()?;
+        let token = match &arguments.data {
+            Some(data) => kept_token(data)?,
+            None => token()?,
+        };
 
         let (told, events) = mpsc::unbounded_channel();
         let (all, data) = (Vec::new(), arguments.data.clone());
@@ -213,8 +217,9 @@ impl Hives {
         Ok(())
     }
 
-    /// A hive has ended. If it has a folder, it is started again soon, unless it could not even start: then it has said why.
+    /// A hive has ended. If it has a folder, it is started again soon, unless it ended by itself before it ran: then it has said why.
     fn ended(&mut self, at: usize, status: std::io::Result<ExitStatus>) -> Result<(), Failure> {
+        let was_killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let (number, pid) = (at + 1, self.all[at].pid);
         self.all[at].has_ended = true;
@@ -222,7 +227,7 @@ impl Hives {
             return Err(format!("hive {number} has not started ({how})").into());
         }
         say(&format!("hive {number}  pid {pid}  has ended ({how}); {}", self.majority()));
-        self.all[at].returns = self.data.is_some() && self.all[at].http.is_some();
+        self.all[at].returns = self.data.is_some() && (was_killed || self.all[at].http.is_some());
         if self.all.iter().all(|hive| hive.has_ended && !hive.returns) {
             return Err("no hive runs any more".into());
         }
@@ -321,6 +326,29 @@ fn listen(at: usize, mut child: Child, stdout: ChildStdout, told: &mpsc::Unbound
         }
     }
     let _ = told.send(Event::Ended(at, child.wait()));
+}
+
+/// Returns the join token in a folder, or puts a new one there. The seed of a new cluster is derived from its token, so a cluster of
+/// which only some hives have started must go on with the same one.
+fn kept_token(data: &Path) -> Result<String, Failure> {
+    let file = data.join("token");
+    let failed = |doing: &str, error: std::io::Error| format!("cannot {doing} {}: {error}", file.display());
+    std::fs::create_dir_all(data)
+        .map_err(|error| format!("cannot create the folder {}: {error}", data.display()))?;
+    match std::fs::read_to_string(&file) {
+        Ok(token) => return Ok(token.trim().to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed("read", error).into()),
+    }
+    let (token, new) = (token()?, data.join("token.new"));
+    let _ = std::fs::remove_file(&new);
+    let mut options = std::fs::OpenOptions::new();
+    let written = options.write(true).create_new(true).mode(0o600).open(&new).and_then(|mut file| {
+        writeln!(file, "{token}")?;
+        file.sync_all()
+    });
+    written.and_then(|()| std::fs::rename(&new, &file)).map_err(|error| failed("write", error))?;
+    Ok(token)
 }
 
 /// Returns a random join token.

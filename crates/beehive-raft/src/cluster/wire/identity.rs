@@ -115,7 +115,8 @@ impl Refusal {
             ),
             Refusal::Seed => format!(
                 "{them} has the hash seed {:#x}, this hive {:#x}: cells would have different owners; give both the seed with \
-                 which the cluster began",
+                 which the cluster began; if the folder of one of them was made by a start that failed, with another token or name, and \
+                 it has never been in the cluster, remove that folder",
                 theirs.map_or(0, |theirs| theirs.seed),
                 ours.seed
             ),
