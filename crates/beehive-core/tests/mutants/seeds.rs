@@ -74,7 +74,9 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         Mutant::RefusedRecordDropped => (by_bee(), &[Assertion, Liveness, Rest]),
         Mutant::ReleaseNaive => (retiring(), &[Counts]),
         Mutant::EndsBeforeDropped => (retiring(), &[Moves, Owners, Assertion]),
-        Mutant::StaleRouteAccepted => (Load { lives: 1, merges: 60, ..by_bee() }, &[Counts, Liveness, Visits]),
+        Mutant::StaleRouteAccepted => {
+            (Load { lives: 1, merges: 60, ..by_bee() }, &[Counts, Liveness, Visits])
+        }
         Mutant::OutboxNotMerged => (by_bee(), &[Moves, Order]),
         Mutant::SkipFreeze => (by_bee(), &[Owners, Assertion]),
         Mutant::ActivateOnStage => (by_bee(), &[Restart, Owners, Assertion]),
