@@ -32,6 +32,8 @@ pub(crate) struct Group {
     yields: Mutex<Time>,
     /// Whether another member wants to lead whose log is shorter.
     is_ahead: AtomicBool,
+    /// The hive to which this member hands the group over, and the term that it gives up.
+    heir: Mutex<Option<(HiveId, u64)>>,
 }
 
 /// Who leads a group, as far as a member knows.
@@ -59,8 +61,8 @@ impl Group {
         let store = node.store(id);
         let raft = Raft::new(node.me, config, paths, store.clone(), Machine::new(fold, store)).await;
         let raft = raft.map_err(|error| ClusterError::Group { why: error.to_string() })?;
-        let group =
-            Arc::new(Group { id, raft, colony, yields: Mutex::default(), is_ahead: AtomicBool::new(false) });
+        let (yields, is_ahead, heir) = Default::default();
+        let group = Arc::new(Group { id, raft, colony, yields, is_ahead, heir });
         node.groups.write().insert(id, group.clone());
         Ok(group)
     }
@@ -129,6 +131,12 @@ impl Group {
         let _ = node.within(ATTEMPT_WITHIN, answer).await;
     }
 
+    /// Checks whether this member leads, and hands the group over to that hive.
+    pub(crate) fn hands_over_to(&self, hive: HiveId) -> bool {
+        let leadership = self.leadership();
+        leadership.is_here && *self.heir.lock() == Some((hive, leadership.term))
+    }
+
     /// Hands the group over to another member if this one leads, and the other one has nearly the whole log. The group accepts
     /// nothing until the other one leads.
     pub(crate) async fn hand_over(&self, node: &Node, to: MemberId) {
@@ -137,6 +145,7 @@ impl Group {
             metrics.replication.and_then(|members| *members.get(&to)?).map_or(0, |matched| matched.index);
         if metrics.last_log_index.unwrap_or_default().saturating_sub(matched) <= HANDED_OVER_BEHIND {
             node.handed_over.fetch_add(1, Ordering::Relaxed);
+            *self.heir.lock() = Some((to.hive, metrics.current_term));
             // fails if the group has failed
             let _ = self.raft.trigger().transfer_leader(to).await;
         }

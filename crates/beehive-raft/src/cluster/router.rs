@@ -176,5 +176,9 @@ async fn answer(
 /// and again.
 fn may_depose(node: &Node, group: &Group, candidate: HiveId) -> bool {
     let leader = group.leadership().leader.hive;
-    leader != node.me.hive && (leader == candidate || !node.hearing.trusts(leader, node.platform.now()))
+    if leader == node.me.hive {
+        // from then on, this leader accepts nothing, but its own lease runs on
+        return group.hands_over_to(candidate);
+    }
+    leader == candidate || !node.hearing.trusts(leader, node.platform.now())
 }

@@ -8,7 +8,7 @@ use beehive_raft::files::{Fault, SimulatedFiles};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The disks of three hives.
 #[derive(Clone)]
@@ -144,12 +144,23 @@ fn a_hive_returns_while_another_one_is_down() {
     let mut hives = disks.start();
     let ledger = Ledger::default();
     count(&hives, &ledger, 2);
+    let led = hives.led_by(2, 0);
     disks.power_fails(&mut hives, 2);
+    let leader = |colony: &_| {
+        hives.member(0).leaders().iter().find(|(of, _)| of == colony).and_then(|(_, leader)| *leader)
+    };
+    until("the others lead its colonies", || hives.led_by(2, 0).is_empty());
+    assert!(led.iter().any(|colony| leader(colony) == Some(ALL[0])), "the first hive leads none of them");
     disks.power_fails(&mut hives, 1);
     let before = ledger.answered();
     ledger.count(hives.hive(0), 0, Duration::from_millis(300));
     assert_eq!(ledger.answered(), before, "one hive alone has acknowledged an increment");
+    // the other hive leads a colony of this one. It hands it over, and is the only one that can vote, although its lease runs
+    let begun = Instant::now();
     must_start(&mut hives, 2);
+    let took = begun.elapsed();
+    println!("a hive returned within {took:?}");
+    assert!(took < Duration::from_millis(2_500), "it has waited for the lease: {took:?}");
     count(&hives, &ledger, 2);
     must_start(&mut hives, 1);
     count(&hives, &ledger, 1);
