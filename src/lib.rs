@@ -79,6 +79,7 @@ pub use beehive_raft as data;
 /// consensus and a network of their own.
 #[cfg(feature = "cluster")]
 pub mod cluster {
+    // in memory, unless a hive has a folder
     pub use beehive_core::cluster::*;
     pub use beehive_raft::cluster::*;
 }
