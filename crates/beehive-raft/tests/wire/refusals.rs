@@ -72,7 +72,8 @@ fn another_seed() {
         second,
         2,
         "hive 2 at ADDRESS has the hash seed 0x52, this hive 0x51: cells would have different owners; give both the seed \
-         with which the cluster began",
+         with which the cluster began; if the folder of one of them was made by a start that failed, with another token or name, and \
+         it has never been in the cluster, remove that folder",
         &["hive 1 at ", "has the hash seed 0x51, this hive 0x52"],
     ))
 }
