@@ -13,7 +13,7 @@ use std::io;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// What the thread has to do.
+/// A task of the thread.
 pub(crate) enum Job {
     /// Write the file of a snapshot. The sender learns when it is on disk.
     Snapshot {
@@ -86,13 +86,14 @@ impl Keeper {
             let folder = place.folder.display();
             match job {
                 Job::Snapshot { group, number, meta, chunks, done } => {
-                    let write = || snapshot::write(place, folder_id, (group, number), &meta, &chunks);
-                    let mut written = write();
-                    while written.as_ref().is_err_and(is_full) && !self.pause(limits::FULL_DISK_PAUSE) {
-                        written = write()
+                    let written = snapshot::write(place, folder_id, (group, number), &meta, &chunks);
+                    if written.as_ref().is_err_and(is_full) && !self.pause(limits::FULL_DISK_PAUSE) {
+                        // behind the other jobs, which may free space
+                        self.push(Job::Snapshot { group, number, meta, chunks, done })
+                    } else {
+                        // the caller may have ended
+                        let _ = done.send(written);
                     }
-                    // the caller may have ended
-                    let _ = done.send(written);
                 }
                 Job::Remove { group, number } => {
                     let removed = place.files.remove(&snapshot::path(&place.folder, group, number));
@@ -134,4 +135,43 @@ fn checkpoint(place: &Place, folder_id: u64, logs: &Logs, end: End) -> io::Resul
     // a crash here leaves files that the next start removes
     old.into_iter().try_for_each(|path| place.files.remove(&path))?;
     place.files.sync_folder(&place.folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::SimulatedFiles;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    #[test]
+    fn a_snapshot_that_finds_no_space_lets_other_jobs_free_it() {
+        let (files, group) = (SimulatedFiles::new(5), GroupId(0));
+        let place = Place { files: Arc::new(files.clone()), folder: "/hive".into() };
+        place.files.create_folder(&place.folder).unwrap();
+        let (meta, chunks): (SnapshotMeta, Chunks) =
+            (SnapshotMeta::default(), Arc::new(vec![vec![7; 1_000]]));
+        snapshot::write(&place, 1, (group, 1), &meta, &chunks).unwrap();
+        // there is room for one of them
+        files.set_capacity(Some(files.used() + 100));
+
+        let (keeper, (done, mut written)) = (Arc::new(Keeper::default()), oneshot::channel());
+        keeper.push(Job::Snapshot { group, number: 2, meta, chunks, done });
+        keeper.push(Job::Remove { group, number: 1 });
+        let thread = std::thread::spawn({
+            let keeper = keeper.clone();
+            move || keeper.run(&place, 1)
+        });
+        let begun = Instant::now();
+        let written = loop {
+            assert!(begun.elapsed() < Duration::from_secs(10), "the snapshot waits for ever");
+            match written.try_recv() {
+                Ok(written) => break written,
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        assert!(written.is_ok(), "{written:?}");
+        keeper.close();
+        thread.join().unwrap()
+    }
 }
