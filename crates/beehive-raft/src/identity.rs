@@ -6,7 +6,6 @@ use crate::error::OpenError;
 use crate::limits;
 use crate::log::format::FORMAT;
 use crate::place::{self, Place};
-use std::fmt::Write;
 use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,6 +15,30 @@ pub(crate) const FIRST_LINE: &str = "beehive data, format ";
 
 /// The start of the identity of a hive of a cluster.
 pub(crate) const OF_CLUSTER: &str = "beehive cluster data, format ";
+
+/// The reason why an identity is refused that is damaged.
+pub(crate) const NOT_AS_WRITTEN: &str = "it is not as it was written";
+
+/// Returns the text of an identity file, without the line of its checksum.
+///
+/// # Errors
+///
+/// Returns an error if the checksum is wrong.
+pub(crate) fn checked<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str, OpenError> {
+    let text = std::str::from_utf8(bytes).ok().and_then(|text| text.rsplit_once("checksum "));
+    match text {
+        Some((content, checksum)) if checksum == format!("{:016x}\n", xxh3_64(content.as_bytes())) => {
+            Ok(content)
+        }
+        _ => Err(OpenError::damaged(path, 0, NOT_AS_WRITTEN)),
+    }
+}
+
+/// Adds the line of the checksum to the text of an identity file.
+pub(crate) fn with_checksum(text: String) -> String {
+    let checksum = xxh3_64(text.as_bytes());
+    text + &format!("checksum {checksum:016x}\n")
+}
 
 /// The contents of a folder's identity file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +72,8 @@ impl Identity {
 
     /// Reads the content of an identity file.
     pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Identity, OpenError> {
-        let damaged = || OpenError::damaged(path, 0, "it is not as it was written");
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
-        let (content, checksum) = text.rsplit_once("checksum ").ok_or_else(damaged)?;
-        if checksum != format!("{:016x}\n", xxh3_64(content.as_bytes())) {
-            return Err(damaged());
-        }
-
+        let damaged = || OpenError::damaged(path, 0, NOT_AS_WRITTEN);
+        let content = checked(bytes, path)?;
         if content.starts_with(OF_CLUSTER) {
             return Err(OpenError::OfCluster { file: path.to_path_buf() });
         }
@@ -84,13 +102,9 @@ impl Identity {
     /// Returns the content of the identity file.
     pub(crate) fn text(&self) -> String {
         let Identity { folder_id, hive, seed, logs, incarnation } = self;
-        let mut text = format!(
+        with_checksum(format!(
             "{FIRST_LINE}{FORMAT}\nfolder {folder_id:016x}\nhive {hive}\nseed {seed:016x}\nlogs {logs}\nincarnation {incarnation}\n"
-        );
-        let checksum = xxh3_64(text.as_bytes());
-        // writing to a string does not fail
-        let _ = writeln!(text, "checksum {checksum:016x}");
-        text
+        ))
     }
 
     /// Writes the identity, in one step.

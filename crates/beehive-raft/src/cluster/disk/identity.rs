@@ -2,14 +2,12 @@
 
 use crate::cluster::options::ClusterOptions;
 use crate::error::OpenError;
-use crate::identity::{FIRST_LINE, OF_CLUSTER};
+use crate::identity::{FIRST_LINE, NOT_AS_WRITTEN, OF_CLUSTER, checked, with_checksum};
 use crate::log::format::FORMAT;
 use crate::place::{self, Place};
 use beehive_core::HiveId;
-use std::fmt::Write;
 use std::io;
 use std::path::Path;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// A longer file is no identity. There is room for the numbers of some thousand hives.
 const LENGTH_MAX: usize = 64 << 10;
@@ -45,12 +43,8 @@ impl Identity {
     }
 
     fn parse(bytes: &[u8], path: &Path) -> Result<Identity, OpenError> {
-        let damaged = || OpenError::damaged(path, 0, "it is not as it was written");
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
-        let (content, checksum) = text.rsplit_once("checksum ").ok_or_else(damaged)?;
-        if checksum != format!("{:016x}\n", xxh3_64(content.as_bytes())) {
-            return Err(damaged());
-        }
+        let damaged = || OpenError::damaged(path, 0, NOT_AS_WRITTEN);
+        let content = checked(bytes, path)?;
         if content.starts_with(FIRST_LINE) {
             return Err(OpenError::OfOneHive { file: path.to_path_buf() });
         }
@@ -81,16 +75,12 @@ impl Identity {
     fn text(&self) -> String {
         let Identity { folder_id, hive, seed, logs, hives, life, starts } = self;
         let hives: Vec<String> = hives.iter().map(|hive| hive.0.to_string()).collect();
-        let mut text = format!(
+        with_checksum(format!(
             "{OF_CLUSTER}{FORMAT}\nfolder {folder_id:016x}\nhive {}\nseed {seed:016x}\nlogs {logs}\nhives {}\nlife {life:016x}\n\
              starts {starts}\n",
             hive.0,
             hives.join(" ")
-        );
-        let checksum = xxh3_64(text.as_bytes());
-        // writing to a string does not fail
-        let _ = writeln!(text, "checksum {checksum:016x}");
-        text
+        ))
     }
 
     /// Writes the identity, in one step.
