@@ -10,7 +10,7 @@ use crate::http;
 use beehive_core::{Hive, HiveId};
 use beehive_raft::cluster::Cluster;
 use clap::Args;
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) struct HiveArgs {
     pub(super) number: u32,
     /// The addresses of all hives, in the order of their numbers
     addresses: Vec<String>,
-    /// What to log
+    /// The log filter
     #[arg(long)]
     log: String,
     /// The folder in which the hive keeps its state
@@ -41,7 +41,7 @@ pub(crate) struct HiveArgs {
     data: Option<PathBuf>,
 }
 
-/// What a hive tells its parent, one line each.
+/// A line that a hive prints for its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The hive runs, and serves HTTP at this address.
@@ -88,7 +88,7 @@ pub(super) fn run(arguments: &HiveArgs) -> Result<(), Failure> {
     let (parent, gone) = oneshot::channel::<()>();
     std::thread::Builder::new().name("parent".into()).spawn(move || {
         // an error is an end, too
-        let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         drop(parent)
     })?;
 
@@ -134,8 +134,10 @@ async fn serve(
     tokio::select! {
         _ = gone => {}
         () = looks => {}
-        // the other hives have declared it dead
-        () = member.hive().stopping() => return Err("the hive has stopped: the others have declared it dead".into()),
+        () = member.hive().stopping() => {
+            let why = "the hive has stopped: the others have declared it dead, or its folder has failed; its log says which";
+            return Err(why.into());
+        }
     }
 
     drop(stop);

@@ -41,7 +41,7 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// What the hives log to standard error, such as warn, or beehive_raft=debug
+    /// Log filter of the hives, which log to standard error: warn, or beehive_raft=debug, for example
     #[arg(long, value_name = "LEVEL", default_value = "error")]
     log: String,
 }
@@ -53,7 +53,7 @@ Try this in another terminal, with the addresses and process ids that `beehive c
   kill -9 PID                                      kill hive 1
   curl http://127.0.0.1:40002/color                hive 2 or 3 has taken over";
 
-/// What happens to a hive.
+/// News of a hive, by its position.
 enum Event {
     Report(usize, Report),
     Ended(usize, std::io::Result<ExitStatus>),
@@ -84,6 +84,7 @@ struct Hives {
     log: String,
     /// The folder that contains theirs.
     data: Option<PathBuf>,
+    /// A hive says something at most ten times a second, so the channel needs no bound.
     told: mpsc::UnboundedSender<Event>,
     events: mpsc::UnboundedReceiver<Event>,
 }
@@ -102,27 +103,19 @@ async fn serve(arguments: &UpArgs) -> Result<(), Failure> {
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let count = arguments.hives;
-    say(&match count {
-        1 => "starting 1 hive, whose loss loses everything: use 3".to_string(),
-        count if count.is_multiple_of(2) => format!(
-            "starting {count} hives, which survive the loss of {}, as {} do: use {} or {}",
-            count / 2 - 1,
-            count - 1,
-            count - 1,
-            count + 1
-        ),
-        count => format!("starting {count} hives, which survive the loss of {}", count / 2),
-    });
+    let survives = (count - 1) / 2;
+    let advice = if count % 2 == 0 { format!(", as {} do", count - 1) } else { String::new() };
+    say(&format!("starting {count} hives, which survive the loss of {survives}{advice}"));
     let mut hives = Hives::start(arguments)?;
     let outcome = loop {
         tokio::select! {
             _ = terminate.recv() => break Ok(()),
             _ = interrupt.recv() => break Ok(()),
-            event = hives.events.recv() => match event.map(|event| hives.take(event)) {
-                Some(Ok(())) => {}
-                Some(Err(why)) => break Err(why),
-                None => break Err("no hive runs any more".into()),
-            },
+            Some(event) = hives.events.recv() => {
+                if let Err(why) = hives.take(event) {
+                    break Err(why);
+                }
+            }
         }
     };
     tokio::select! {
@@ -295,10 +288,8 @@ impl Hives {
         self.all.iter_mut().for_each(|hive| hive.stdin = None);
         let ended = async {
             while self.all.iter().any(|hive| !hive.has_ended) {
-                match self.events.recv().await {
-                    Some(Event::Ended(at, _)) => self.all[at].has_ended = true,
-                    Some(Event::Report(..) | Event::Again(_)) => {}
-                    None => return,
+                if let Some(Event::Ended(at, _)) = self.events.recv().await {
+                    self.all[at].has_ended = true
                 }
             }
         };
