@@ -11,7 +11,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(20);
 const MESSAGES: u64 = 24;
 
-/// What a message does with the value of its cell.
+/// How a message changes the value of its cell.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 enum Do {
     Put(u64),

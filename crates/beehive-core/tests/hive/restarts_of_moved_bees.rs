@@ -163,7 +163,7 @@ fn a_bee_does_not_end_before_the_next_process_has_dropped_its_old_copy() {
     })
 }
 
-/// What waits for the old log goes on when it commits.
+/// When the old log commits, the bee that has waited for it goes on.
 #[test]
 fn a_bee_merges_or_ends_when_the_next_process_has_dropped_its_old_copy() {
     on_workers(2, async {

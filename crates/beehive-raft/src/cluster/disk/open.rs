@@ -18,7 +18,7 @@ use crate::place::{self, Place};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What was found in a folder.
+/// The contents of a folder.
 struct Recovered {
     logs: Logs,
     snapshots: BTreeMap<GroupId, Snapshot>,

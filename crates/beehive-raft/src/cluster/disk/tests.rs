@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FOLDER: &str = "/hive-1";
-/// What openraft learns about entries.
+/// The news that openraft gets of entries.
 type Flushed = OneshotReceiverOf<Types, io::Result<()>>;
 
 const GROUPS: [GroupId; 2] = [GroupId(0), GroupId(3)];
@@ -484,7 +484,7 @@ fn check(disk: &OpenDisk, model: &mut Model) -> Result<(), String> {
 /// Number of runs that ended with a checkpoint in the folder.
 static CHECKPOINTS: AtomicU64 = AtomicU64::new(0);
 
-/// What the files do wrong.
+/// A fault of the files.
 #[derive(Clone, Copy, PartialEq)]
 enum Broken {
     Nothing,
