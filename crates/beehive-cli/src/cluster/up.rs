@@ -104,7 +104,7 @@ async fn serve(arguments: &UpArgs) -> Result<(), Failure> {
 
     let count = arguments.hives;
     let survives = (count - 1) / 2;
-    let advice = if count % 2 == 0 { format!(", as {} do", count - 1) } else { String::new() };
+    let advice = if count.is_multiple_of(2) { format!(", as {} do", count - 1) } else { String::new() };
     say(&format!("starting {count} hives, which survive the loss of {survives}{advice}"));
     let mut hives = Hives::start(arguments)?;
     let outcome = loop {
