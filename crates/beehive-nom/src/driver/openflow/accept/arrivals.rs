@@ -53,6 +53,19 @@ impl<T> Arrivals<T> {
         self.len -= 1;
         next
     }
+
+    /// Takes the oldest connection of the address that has the most. Its peer has waited for longest, so it is the next
+    /// to give up by itself. Takes time in proportion to the number of addresses.
+    pub(super) fn displace(&mut self) -> Option<T> {
+        let (&address, queue) = self.by_address.iter_mut().max_by_key(|(_, queue)| queue.len())?;
+        let oldest = queue.pop_front();
+        if queue.is_empty() {
+            self.by_address.remove(&address);
+            self.turns.retain(|turn| *turn != address)
+        }
+        self.len -= 1;
+        oldest
+    }
 }
 
 #[cfg(test)]
@@ -80,5 +93,20 @@ mod tests {
 
         arrivals.push(switch, 5);
         assert_eq!(arrivals.pop(), Some(5));
+    }
+
+    #[test]
+    fn the_host_with_the_most_connections_makes_room() {
+        let [flood, switch] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut arrivals = Arrivals::default();
+        (0..3).for_each(|number| arrivals.push(flood, number));
+        arrivals.push(switch, 10);
+
+        assert_eq!(arrivals.displace(), Some(0), "its oldest");
+        assert_eq!(arrivals.displace(), Some(1));
+        assert_eq!(arrivals.pop(), Some(2));
+        assert_eq!(arrivals.displace(), Some(10));
+        assert!(arrivals.is_empty() && arrivals.by_address.is_empty() && arrivals.turns.is_empty());
+        assert_eq!(arrivals.displace(), None);
     }
 }

@@ -219,20 +219,27 @@ impl Listener {
         let mut waiting = self.waiting.lock();
         let open = self.directory.len() + self.directory.waiting();
         let excess = (open + 1).saturating_sub(self.settings.connections_max);
-        // at the limit, a connection that is silent gives way to a new one, however short the silence
+        // At the limit, a connection that is silent gives way to a new one, however short the silence. While every
+        // handshake waits for the controller, there is none: then one gives way that has not begun, or else the new one.
         if excess > 0 && !self.half_open.evict(excess, self.hive.now(), Duration::ZERO) {
-            drop(waiting);
-            let (limit, refused) =
-                (self.settings.connections_max, self.refused.fetch_add(1, Ordering::Relaxed) + 1);
-            // logs only at powers of two, because a refused switch connects again and again
-            if refused.is_power_of_two() {
-                tracing::warn!(%peer, limit, refused, "connection refused: the connection limit is reached");
+            let displaced = waiting.displace();
+            self.refuse(displaced.as_ref().map_or(peer, |displaced| displaced.peer));
+            if displaced.is_none() {
+                return;
             }
-            return;
         }
 
         let (credentials, counted) = (credentials.cloned(), self.directory.wait());
         waiting.push(peer.ip(), Accepted { stream, peer, credentials, waiting: counted })
+    }
+
+    fn refuse(&self, peer: SocketAddr) {
+        let (limit, refused) =
+            (self.settings.connections_max, self.refused.fetch_add(1, Ordering::Relaxed) + 1);
+        // logs only at powers of two, because a refused switch connects again and again
+        if refused.is_power_of_two() {
+            tracing::warn!(%peer, limit, refused, "connection refused: the connection limit is reached");
+        }
     }
 
     /// Waits until the handshake of a waiting connection may begin, or a silent connection may be evicted for it.
