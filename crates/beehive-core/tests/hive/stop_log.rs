@@ -5,7 +5,7 @@ use crate::load::on_workers;
 use beehive_core::journal::LogState;
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LANE: u64 = 5;
 const MESSAGES: u64 = 60;
@@ -95,8 +95,13 @@ fn handled_after_a_stop(after: u64, send: fn(&mut Io, u64, u64)) -> (Vec<u64>, u
                 tokio::time::sleep(Duration::from_millis(30)).await;
                 (journal.log(), Vec::new())
             } else {
-                hive.idle().await;
-                let mut handled = hive.request(Handled).await.unwrap();
+                // a timer that has been set is nothing that the hive is busy with
+                let began = Instant::now();
+                let mut handled = Vec::new();
+                while handled.len() < MESSAGES as usize && began.elapsed() < Duration::from_secs(20) {
+                    hive.idle().await;
+                    handled = hive.request(Handled).await.unwrap()
+                }
                 handled.sort_unstable();
                 hive.stop(Duration::from_secs(5)).await;
                 (journal.log(), handled)
