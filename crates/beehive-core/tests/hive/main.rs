@@ -28,6 +28,7 @@ mod in_memory;
 mod io_bee_liveness;
 mod isolation;
 mod journal;
+mod lane_window;
 mod large_moves;
 mod live_report;
 mod load;

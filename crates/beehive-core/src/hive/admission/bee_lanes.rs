@@ -11,6 +11,8 @@
 //! have already seen.
 
 use crate::hash::HashMap;
+use crate::hive::admission::credits::Cause;
+use crate::hive::admission::lane_window::LaneWindow;
 use crate::hive::admission::offices::{Office, Offices};
 use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{Acked, AppId, BeeId, Emit, Epoch, LaneId, MessageId, Part, Seq};
@@ -45,6 +47,7 @@ struct BeeLane {
     log: usize,
     /// Whether the outbox is moving to another log. If so, acknowledgments have no effect.
     is_moving: bool,
+    window: LaneWindow,
 }
 
 impl BeeLane {
@@ -64,6 +67,21 @@ impl BeeLane {
     fn floor_of_all(&self) -> Seq {
         let open = self.open.keys().map(|(_, seq, _)| *seq);
         open.chain(self.reserved.keys().next().copied()).fold(self.next, Seq::min)
+    }
+
+    /// Returns the app with the lowest floor, of those that have unacknowledged messages. Takes time in proportion to their number.
+    fn slowest(&self, mutation: Mutation) -> Option<(AppId, Seq)> {
+        let mut slowest: Option<(AppId, Seq)> = None;
+        let mut next = Some(AppId(0));
+        while let Some((app, ..)) = next
+            .and_then(|from| self.open.range((from, Seq::ZERO, Part::WHOLE)..).next())
+            .map(|(key, _)| *key)
+        {
+            let floor = self.floor(app, mutation);
+            slowest = slowest.filter(|(_, lowest)| *lowest <= floor).or(Some((app, floor)));
+            next = app.0.checked_add(1).map(AppId)
+        }
+        slowest
     }
 
     fn is_done(&self) -> bool {
@@ -147,11 +165,12 @@ impl BeeLanes {
     }
 
     /// Notes that the log that the hive leads in this office has committed a record that emits these messages. They all belong
-    /// to one lane. Does nothing if the office has ended: the next leader of the log has them in its outbox.
+    /// to one lane. Does nothing if the office has ended: the next leader of the log has them in its outbox. Returns whether the lane
+    /// is too far ahead of its floors: then the caller [holds](BeeLanes::hold) the cause of the messages.
     ///
     /// This looks at the office under the lock of the lane's shard, and [`BeeLanes::leave_log`] takes this lock after the
     /// office has ended. So either that call removes the lane, or this one does not add it.
-    pub(crate) fn sent<'e>(&self, office: Office, messages: impl IntoIterator<Item = &'e Emit>) {
+    pub(crate) fn sent<'e>(&self, office: Office, messages: impl IntoIterator<Item = &'e Emit>) -> bool {
         let numbered = messages.into_iter().map(|emit| (self.sent.fetch_add(1, Ordering::Relaxed), emit));
         self.sent_in_order(office, numbered)
     }
@@ -175,13 +194,13 @@ impl BeeLanes {
         &self,
         office: Office,
         messages: impl IntoIterator<Item = (u64, &'e Emit)>,
-    ) {
+    ) -> bool {
         let mut messages = messages.into_iter();
-        let Some(first) = messages.next() else { return };
+        let Some(first) = messages.next() else { return false };
         let (id, log) = (first.1.id.lane, office.position());
         let mut shard = self.shard(id).lock();
         if !self.offices.holds(office) {
-            return;
+            return false;
         }
         let lane = shard.entry(id).or_insert_with(|| BeeLane { log, ..BeeLane::default() });
         debug_assert!(lane.log == log && !lane.is_moving, "a bee sends in the log that has its outbox");
@@ -191,6 +210,22 @@ impl BeeLanes {
             lane.next = lane.next.max(seq.next());
             let emit = self.keeps_messages.then(|| Arc::new(emit.clone()));
             lane.open.insert((app, seq, part), OpenMessage { order, emit });
+        }
+        if LaneWindow::is_due(first.1.id.seq, lane.next)
+            && let Some(slowest) = lane.slowest(self.mutation)
+        {
+            lane.window.look(slowest, lane.next)
+        }
+        lane.window.behind().is_some()
+    }
+
+    /// Holds the cause of what was sent on a lane, as long as the lane is too far ahead of its floors.
+    #[cold]
+    pub(crate) fn hold(&self, id: LaneId, cause: Option<&Arc<Cause>>) {
+        if let Some(cause) = cause
+            && let Some(lane) = self.shard(id).lock().get_mut(&id)
+        {
+            lane.window.hold(cause)
         }
     }
 
@@ -207,16 +242,25 @@ impl BeeLanes {
         if acked.count as usize > lane.open.len() {
             // nothing bounds the length of a run in a packet of another hive
             let id = |(app, seq, part): (AppId, Seq, Part)| MessageId { lane: acked.lane, seq, part, app };
-            lane.open.retain(|key, _| !acked.contains(&id(*key)));
-            return self.retire_if_done(acked.lane, lane);
-        }
-        for id in acked.messages() {
-            lane.open.remove(&(id.app, id.seq, id.part));
-            if self.mutation.breaks(Mutant::AckIgnoresApp) {
-                lane.open.retain(|(_, seq, part), _| (*seq, *part) != (id.seq, id.part))
+            lane.open.retain(|key, _| !acked.contains(&id(*key)))
+        } else {
+            for id in acked.messages() {
+                lane.open.remove(&(id.app, id.seq, id.part));
+                if self.mutation.breaks(Mutant::AckIgnoresApp) {
+                    lane.open.retain(|(_, seq, part), _| (*seq, *part) != (id.seq, id.part))
+                }
             }
         }
-        self.retire_if_done(acked.lane, lane)
+        let held = match lane.window.behind() {
+            Some(app) if app == acked.app => {
+                let floor = lane.floor(app, self.mutation);
+                lane.window.follow(floor, lane.next)
+            }
+            _ => Vec::new(),
+        };
+        self.retire_if_done(acked.lane, lane);
+        drop(shard);
+        drop(held)
     }
 
     fn retire_if_done(&self, id: LaneId, lane: &mut BeeLane) {

@@ -18,6 +18,7 @@ pub(crate) mod credits;
 pub(crate) mod deferred_wakes;
 pub(crate) mod entrances;
 pub(crate) mod foreign_lanes;
+mod lane_window;
 pub(crate) mod lifecycle;
 pub(crate) mod offices;
 pub(crate) mod outside_lanes;

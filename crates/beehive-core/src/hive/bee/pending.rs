@@ -269,7 +269,10 @@ impl PendingRuns {
         if let Some((_, work)) = done.entry.take() {
             // record the sent messages before releasing the effects: the receiving bees look up the lane's floor
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
-            self.link.lanes.bees.sent(self.link.office(), tracked);
+            let lanes = &self.link.lanes.bees;
+            if lanes.sent(self.link.office(), tracked) {
+                lanes.hold(LaneId::of_bee(AppId(bee.app.index), bee.id), done.delivery.cause.as_ref())
+            }
             if let Some(views) = &bee.app.views {
                 state.publish_committed(views, &work.redo, cx.turn.moment())
             }

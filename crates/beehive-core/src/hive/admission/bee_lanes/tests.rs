@@ -1,6 +1,7 @@
 //! Tests of the table of lanes: floors, the order of an outbox, and what moves leave of it.
 
 use super::*;
+use crate::limits;
 use beehive_protocol::{Address, HiveId, MessageTypeId, Payload};
 
 fn lanes() -> (Arc<BeeLanes>, Arc<Mutex<Vec<LaneId>>>) {
@@ -43,7 +44,7 @@ pub(crate) fn at(lanes: &BeeLanes, log: usize) -> Office {
 
 /// Sends messages from the first log.
 fn send(lanes: &BeeLanes, ids: &[MessageId]) {
-    lanes.sent(at(lanes, 0), &ids.iter().copied().map(emit).collect::<Vec<_>>())
+    lanes.sent(at(lanes, 0), &ids.iter().copied().map(emit).collect::<Vec<_>>());
 }
 
 fn acked(id: MessageId) -> Acked {
@@ -141,7 +142,7 @@ fn what_several_lanes_of_a_bee_had_sent_stays_in_order() {
     let emits: Vec<Emit> = [id(1, 3), own(7), id(2, 4), own(8)].into_iter().map(emit).collect();
     let office = at(&lanes, 0);
     for (_, emits) in lanes.by_lane(emits.iter()) {
-        lanes.sent_in_order(office, emits)
+        lanes.sent_in_order(office, emits);
     }
     lanes.sent(office, &[emit(own(9))]);
     let outbox: Vec<_> = lanes.outbox(&[own(0).lane, LANE]).iter().map(|emit| emit.id).collect();
@@ -233,4 +234,38 @@ fn what_is_acknowledged_during_a_move_in_a_cluster_is_acknowledged_again() {
     lanes.arrive(BEE, 0, Epoch(1), |_| ());
     assert_eq!(lanes.take_misdirected(), []);
     assert_eq!(lanes.outbox(&[LANE]).len(), 2);
+}
+
+/// One app is behind, and the other one has acknowledged everything.
+#[test]
+fn causes_are_held_while_a_lane_is_too_far_ahead_of_its_oldest_message() {
+    let (lanes, _) = lanes();
+    let in_flight = Arc::default();
+    let credits = crate::hive::admission::credits::Credits::new(3);
+    send(&lanes, &[id(2, 0)]);
+    let office = at(&lanes, 0);
+    let window = limits::BEE_LANE_WINDOW_MAX;
+    let mut first_held = None;
+    for seq in 1..3 * window {
+        let is_behind = lanes.sent(office, &[emit(id(1, seq))]);
+        lanes.acknowledged(0, &acked(id(1, seq)));
+        if is_behind && first_held.is_none() {
+            first_held = Some(seq);
+            assert!(credits.take_all(2));
+            let cause = Cause::new(&credits, 2, &in_flight);
+            lanes.hold(LANE, Some(&cause));
+            lanes.hold(LANE, Some(&cause))
+        }
+    }
+    let first_held = first_held.expect("the other app is behind");
+    assert!((window..window + 2048).contains(&first_held), "{first_held}");
+    assert_eq!(credits.free(), 1);
+    lanes.acknowledged(0, &acked(id(2, 0)));
+    assert_eq!((credits.free(), in_flight.count()), (3, 0));
+    assert!(!lanes.sent(office, &[emit(id(1, 4 * window))]));
+
+    // what is sent when nobody is behind is not held
+    assert!(credits.take_all(1));
+    lanes.hold(LANE, Some(&Cause::new(&credits, 1, &in_flight)));
+    assert_eq!(credits.free(), 3);
 }

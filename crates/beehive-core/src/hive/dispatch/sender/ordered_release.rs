@@ -142,7 +142,11 @@ pub(crate) fn consume(
             // emitted. What the same sender has emitted later must not wait for that
             false => Release { steps: HeldEffects::new(), ..release },
         };
-        link.lanes.bees.sent(link.office(), tracked.iter().filter(|_| is_committed));
+        if link.lanes.bees.sent(link.office(), tracked.iter().filter(|_| is_committed))
+            && let Some(emit) = tracked.first()
+        {
+            link.lanes.bees.hold(emit.id.lane, release.cause.as_ref())
+        }
         drop(reserved);
         if is_committed {
             acknowledge(&link, message_id, &hive)
