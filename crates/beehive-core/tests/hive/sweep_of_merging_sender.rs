@@ -1,4 +1,4 @@
-//! The sender of a sweep merges with another bee while a step of the sweep is being committed.
+//! The sender of a sweep merges with another bee while a step of the sweep is being committed, and the hive may crash then.
 
 use crate::load::{eventually, on_workers};
 use crate::stalls::StallsAt;
@@ -6,7 +6,7 @@ use beehive_core::journal::{Entry, Journal, LogState, Record};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CELLS: u64 = 8;
 const SOON: Duration = Duration::from_secs(10);
@@ -16,28 +16,40 @@ const SOON: Duration = Duration::from_secs(10);
 struct Plant(u64);
 #[derive(Message)]
 struct All;
+/// What the sender sends to a cell behind its sweep.
 #[derive(Message)]
-#[message(reply = u64)]
-struct Visits(u64);
+struct After(u64);
+#[derive(Message)]
+#[message(reply = Vec<Turn>)]
+struct Turns(u64);
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+enum Turn {
+    Visit,
+    After,
+}
 
 #[derive(App)]
 struct Field {
-    visits: Dict<u64, u64>,
+    turns: Dict<u64, Vec<Turn>>,
 }
 
 #[handlers]
 impl Field {
     #[rcv(sharded)]
     fn plant(&mut self, msg: &Plant) {
-        self.visits.entry(msg.0).or_default();
+        self.turns.entry(msg.0).or_default();
     }
-    #[rcv(each = visits)]
+    #[rcv(each = turns)]
     fn all(&mut self, key: &u64, _: &All) {
-        *self.visits.entry(*key).or_default() += 1
+        self.turns.entry(*key).or_default().push(Turn::Visit)
     }
     #[rcv(sharded)]
-    fn visits(&mut self, msg: &Visits) -> u64 {
-        self.visits.get(&msg.0).copied().unwrap_or_default()
+    fn after(&mut self, msg: &After) {
+        self.turns.entry(msg.0).or_default().push(Turn::After)
+    }
+    #[rcv(sharded)]
+    fn turns(&mut self, msg: &Turns) -> Vec<Turn> {
+        self.turns.get(&msg.0).cloned().unwrap_or_default()
     }
 }
 
@@ -55,6 +67,10 @@ struct Begin {
 #[derive(Message)]
 #[message(reply = ())]
 struct Join(u64, u64);
+/// Sends [`After`] to all cells.
+#[derive(Message)]
+#[message(reply = ())]
+struct Follow(u64);
 
 #[derive(App)]
 struct Farmer {
@@ -74,6 +90,11 @@ impl Farmer {
     fn join(&mut self, msg: &Join) {
         *self.begun.entry(msg.0).or_default() += 1;
         *self.begun.entry(msg.1).or_default() += 1
+    }
+    #[rcv(sharded)]
+    fn follow(&mut self, msg: &Follow, ctx: &mut Ctx) {
+        *self.begun.entry(msg.0).or_default() += 1;
+        (0..CELLS).for_each(|key| ctx.emit(After(key)))
     }
     #[rcv(joins)]
     fn clear(&mut self, msg: &Clear) {
@@ -123,11 +144,11 @@ async fn merge_during_a_step(other_sweeps: bool) {
     fields.log.stall(false);
     hive.idle().await;
 
-    let sweeps = 1 + u64::from(other_sweeps);
+    let sweeps = 1 + usize::from(other_sweeps);
     for key in 0..CELLS {
-        assert_eq!(hive.request(Visits(key)).await, Ok(sweeps), "cell {key}")
+        assert_eq!(hive.request(Turns(key)).await, Ok(vec![Turn::Visit; sweeps]), "cell {key}")
     }
-    assert_eq!(entries(&fields.log, |record| matches!(record, Record::Expand { .. })) as u64, sweeps);
+    assert_eq!(entries(&fields.log, |record| matches!(record, Record::Expand { .. })), sweeps);
     // the task of the sender's queue has ended, and keeps nothing
     hive.request(Clear(0, 1)).await.unwrap();
     eventually("the sender ends", SOON, || hive.status().apps[0].bees == 0).await;
@@ -140,5 +161,103 @@ async fn merge_during_a_step(other_sweeps: bool) {
 fn a_sweep_takes_each_step_once_although_its_sender_merges() {
     for other_sweeps in [false, true] {
         on_workers(2, merge_during_a_step(other_sweeps))
+    }
+}
+
+// ---- a crash ----
+
+/// An app whose bees are in several logs, so that bees may move.
+#[derive(App)]
+struct Elsewhere {
+    known: Dict<u64, u64>,
+}
+
+#[handlers]
+impl Elsewhere {
+    #[rcv(sharded)]
+    fn plant(&mut self, msg: &Plant) {
+        *self.known.entry(msg.0).or_default() += 1
+    }
+}
+
+/// The logs of the senders and of the fields, and if bees move, those of the other app.
+fn begin_on(logs: Vec<(Arc<dyn Journal>, LogState)>) -> Hive {
+    let mut logs = logs.into_iter();
+    let mut next = || logs.next().unwrap();
+    let (senders, fields) = (next(), next());
+    let builder = Hive::builder()
+        .seed(3)
+        .app::<Farmer>()
+        .app::<Field>()
+        .journal_of(["farmer"], senders.0, senders.1)
+        .journal_of(["field"], fields.0, fields.1);
+    let others: Vec<_> = logs.collect();
+    match others.is_empty() {
+        true => builder.start().unwrap(),
+        false => builder.app::<Elsewhere>().journals(others).start().unwrap(),
+    }
+}
+
+/// Returns the states of the logs of a hive that was killed while the first step of a sweep was being committed. The sender had
+/// merged into another bee, which had then sent a message to each cell.
+async fn killed_behind_a_merge(logs: usize) -> Vec<LogState> {
+    let journals: Vec<_> = (1..).take(logs).map(|seed| TestJournal::start(seed, 0, 0)).collect();
+    let fields =
+        Arc::new(StallsAt::new(journals[1].clone(), |record| matches!(record, Record::Expand { .. })));
+    let mut all: Vec<Arc<dyn Journal>> = journals.iter().map(|log| log.clone() as _).collect();
+    all[1] = fields.clone();
+    let hive = begin_on(all.into_iter().map(|journal| (journal, LogState::default())).collect());
+    for key in 0..CELLS {
+        hive.request(Plant(key)).await.unwrap()
+    }
+    for key in 0..2 {
+        hive.request(Begin { key, sweeps: false }).await.unwrap()
+    }
+    hive.idle().await;
+
+    fields.arm();
+    hive.request(Begin { key: 1, sweeps: true }).await.unwrap();
+    eventually("a step is being committed", SOON, || fields.has_stalled()).await;
+    // time in which the log of the sender learns what the other one has committed
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    hive.request(Join(0, 1)).await.unwrap();
+    hive.request(Follow(0)).await.unwrap();
+    hive.request(Follow(1)).await.unwrap();
+    journals.iter().for_each(|journal| journal.stop());
+    hive.stop(Duration::ZERO).await;
+    let state = |log: &Arc<TestJournal>| {
+        let log = log.log();
+        LogState { marker: None, ..LogState::replay(log.iter().map(Vec::as_slice)).unwrap() }
+    };
+    journals.iter().map(state).collect()
+}
+
+async fn restart_behind_a_merge(states: Vec<LogState>) {
+    let journals: Vec<_> =
+        (11..).zip(&states).map(|(seed, state)| TestJournal::start(seed, 0, state.last)).collect();
+    let all = journals.iter().map(|log| log.clone() as Arc<dyn Journal>);
+    let hive = begin_on(all.zip(states).collect());
+    for key in 0..CELLS {
+        let began = Instant::now();
+        let mut turns = Vec::new();
+        while turns.len() < 3 && began.elapsed() < SOON {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            turns = hive.request(Turns(key)).await.unwrap()
+        }
+        assert_eq!(turns, [Turn::Visit, Turn::After, Turn::After], "cell {key}")
+    }
+    hive.stop(SOON).await;
+    for log in &journals {
+        log.stop()
+    }
+}
+
+#[test]
+fn after_a_crash_what_the_merged_bee_has_sent_stays_behind_the_sweep() {
+    for logs in [2, 4] {
+        let states = on_workers(2, killed_behind_a_merge(logs));
+        assert_eq!(states[1].sweeps.len(), 1, "{logs} logs: the sweep has begun");
+        assert!(!states[0].outbox.is_empty(), "{logs} logs: the messages behind it wait");
+        on_workers(2, restart_behind_a_merge(states))
     }
 }

@@ -45,12 +45,13 @@ pub(crate) fn number_begun(logs: &mut [&mut LogState], of_apps: &[Vec<usize>]) -
 ///
 /// A sweep that has not begun is in the log of its sender, as the sender has emitted it. If that log is also the home of the visited
 /// app, and bees do not move, the sweep begins without another record. As long as it has reached no cell, it may as well begin now.
+/// If a stateless handler has sent it, `began_by` is the message that this handler has handled, and does not say that it has begun.
 fn has_begun_without(log: usize, id: &MessageId, sweep: &Sweep, of_apps: &[Vec<usize>]) -> bool {
     let logs_of = |app: AppId| of_apps.get(app.index()).map_or(&[][..], Vec::as_slice);
     let is_home = logs_of(id.app).first() == Some(&log);
     let is_of_sender = id.lane.app().is_some_and(|sender| logs_of(sender).contains(&log));
     let has_progress = sweep.next != Some(CellId(0)) || !sweep.open.is_empty();
-    is_home && !has_own_number(id) && (!is_of_sender || sweep.began_by.is_some() || has_progress)
+    is_home && !has_own_number(id) && (!is_of_sender || has_progress)
 }
 
 /// Returns the records that give a number of its own to a sweep: the number `seq`, or the one that it has got already.
@@ -163,6 +164,10 @@ mod tests {
         let of_app = MessageId { lane: LaneId::of_app(APP), ..by_a_bee() };
         assert!(!is_numbered(log(by_a_bee(), Some(0), &[], None)), "it has come from this log");
         assert!(!is_numbered(log(of_app, Some(0), &[], None)), "a stateless handler has sent it");
+        assert!(
+            !is_numbered(log(of_app, Some(0), &[], Some(sent_by(outside)))),
+            "for a message from outside"
+        );
         assert!(is_numbered(log(of_app, Some(0), &[1], None)));
         assert!(is_numbered(log(by_a_bee(), None, &[1], None)));
         assert!(is_numbered(log(sent_by(outside), Some(0), &[], Some(sent_by(outside)))));

@@ -525,6 +525,14 @@ impl<W: ?Sized> LogClient<W> {
         }
     }
 
+    /// Appends a record of the visits collected so far, even if there are none. When the returned receiver completes, all
+    /// visits that were noted before are recorded: see [`LogClient::say`].
+    pub(crate) fn log_visits(&self) -> oneshot::Receiver<()> {
+        let (committed, told) = oneshot::channel();
+        self.say_of(|state| Some((Record::Visited(state.take_visited()), committed)));
+        told
+    }
+
     /// Appends entries for everything collected so far, like [`LogClient::log_consumed`]. But as long as an entry about
     /// messages handled without effect is in flight, those that follow are not logged.
     pub(crate) fn log_consumed_if_due(&self) {

@@ -6,10 +6,11 @@ use crate::hive::admission::offices::Office;
 use crate::hive::consensus::journal::{
     Acked, AppId, Emit, LaneId, LogState, MessageId, Part, Seq, Suspect, Sweep, Waiting,
 };
+use crate::hive::consensus::open_sweeps::has_own_number;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::{LedLog, Place, Stateless, Turn};
+use crate::hive::dispatch::turn::{LedLog, Link, Place, Stateless, Turn};
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +24,19 @@ pub(crate) struct SenderQueues {
     lanes: BTreeSet<LaneId>,
     /// The messages to resend that a bee has handled already. Their acknowledgments were lost.
     handled: BTreeSet<MessageId>,
+    /// The sweeps that have begun and are not over, as their senders have sent them.
+    begun: BTreeSet<MessageId>,
+    places: Places,
 }
 
 impl SenderQueues {
     /// Creates no queues yet, for the senders in these logs.
     pub(crate) fn new(hive: &HiveInner, logs: &[LedLog]) -> SenderQueues {
         let all = logs.iter().flat_map(|(link, state)| unhandled(link.position(), state));
+        let places = Places::new(logs);
+        let begun = logs.iter().flat_map(|(link, state)| {
+            unhandled(link.position(), state).filter(|message| message.has_begun_apart(link))
+        });
         // A message that needs no acknowledgment leaves the outbox when it is handled: see
         // `HiveInner::is_handled_without_bee`. In a cluster, a bee of another hive may have handled a message
         let is_acknowledged =
@@ -37,7 +45,9 @@ impl SenderQueues {
             logs.iter().filter(|_| hive.links.is_none()).flat_map(|(_, state)| state.outbox.keys());
         SenderQueues {
             queues: HashMap::default(),
-            lanes: all.map(|message| message.sent_as().lane).collect(),
+            lanes: all.map(|message| places.of(&message).lane).collect(),
+            begun: begun.map(|sweep| sweep.sent_as()).collect(),
+            places,
             handled: handled(outboxes.filter(is_acknowledged), logs.iter().map(|(_, state)| state)),
         }
     }
@@ -74,9 +84,26 @@ struct Unhandled<'a> {
 }
 
 impl Unhandled<'_> {
-    /// Returns the id that the sender gave the message. A sweep may have another one.
+    /// Returns the id that the sender gave the message. A sweep that has begun may have another one.
     fn sent_as(&self) -> MessageId {
-        self.sweep.and_then(|sweep| sweep.began_by).unwrap_or(self.waiting.emit.id)
+        let id = self.waiting.emit.id;
+        self.sweep.and_then(|sweep| sweep.began_by).filter(|_| has_own_number(&id)).unwrap_or(id)
+    }
+
+    /// If this is a sweep that a stateless handler has sent, returns the message that the handler has handled.
+    fn handled_before(&self) -> Option<MessageId> {
+        self.sweep.and_then(|sweep| sweep.began_by).filter(|_| self.sent_as() == self.waiting.emit.id)
+    }
+
+    /// Checks whether this is a sweep that has begun, in the log of the app that it visits. If the sender's messages need
+    /// acknowledgments, the sender's log has the sweep as well, as the sender has sent it, until the sweep is over.
+    fn has_begun_apart(&self, log: &Link) -> bool {
+        let id = &self.waiting.emit.id;
+        self.sweep.is_some()
+            && match log.bees_move() {
+                true => has_own_number(id),
+                false => log.acknowledges(id.lane),
+            }
     }
 }
 
@@ -85,6 +112,23 @@ fn unhandled(log: usize, state: &LogState) -> impl Iterator<Item = Unhandled<'_>
     let messages = state.outbox.values().map(|waiting| (waiting, None));
     let sweeps = state.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep)));
     messages.chain(sweeps).map(move |(waiting, sweep)| Unhandled { log, state, waiting, sweep })
+}
+
+/// Which messages decide the places of the sweeps that stateless handlers have sent: those that they have handled. A stateless
+/// handler runs in the queue of the sender of that message, so the sender's later messages wait behind the sweep.
+struct Places(BTreeMap<MessageId, MessageId>);
+
+impl Places {
+    fn new(logs: &[LedLog]) -> Places {
+        let all = logs.iter().flat_map(|(link, state)| unhandled(link.position(), state));
+        Places(all.filter_map(|sweep| Some((sweep.sent_as(), sweep.handled_before()?))).collect())
+    }
+
+    /// Returns the message, as its sender has sent it, on whose lane a message has its place.
+    fn of(&self, message: &Unhandled<'_>) -> MessageId {
+        let sent_as = message.sent_as();
+        self.0.get(&sent_as).copied().unwrap_or(sent_as)
+    }
 }
 
 /// The messages in the outboxes on one lane, to one app, of which no bee is known yet that has handled them.
@@ -153,33 +197,35 @@ fn handled<'a>(
 }
 
 /// Returns the unhandled messages and unfinished sweeps of all logs, those of each sender in order of emission.
-fn in_order(logs: &[LedLog]) -> Vec<Unhandled<'_>> {
+fn in_order<'a>(logs: &'a [LedLog], places: &Places) -> Vec<Unhandled<'a>> {
     let (mut all, mut sweeps) = (Vec::new(), Vec::new());
     for (link, state) in logs {
-        let (began_elsewhere, mut rest): (Vec<_>, Vec<_>) = unhandled(link.position(), state)
-            .partition(|message| message.sent_as() != message.waiting.emit.id);
-        rest.sort_by_key(|message| message.waiting.order);
+        let mut in_log: Vec<_> = unhandled(link.position(), state).collect();
+        in_log.sort_by_key(|message| message.waiting.order);
+        let has_place_of_other = |message: &Unhandled<'_>| {
+            message.has_begun_apart(link) || places.of(message) != message.waiting.emit.id
+        };
+        let (of_other, mut rest): (Vec<_>, Vec<_>) = in_log.into_iter().partition(has_place_of_other);
         all.append(&mut rest);
-        sweeps.extend(began_elsewhere)
+        sweeps.extend(of_other)
     }
     if sweeps.is_empty() {
         return all;
     }
 
-    // such a sweep is in the log of the app that it visits, and the later messages of its sender may be in another
-    // log: it goes before the first of them
+    // such a sweep goes before what its sender has sent with the same number, or a later one
     let mut of_lanes: BTreeMap<LaneId, Vec<(Seq, usize)>> = BTreeMap::new();
     for (at, message) in all.iter().enumerate() {
-        let MessageId { lane, seq, .. } = message.sent_as();
+        let MessageId { lane, seq, .. } = places.of(message);
         of_lanes.entry(lane).or_default().push((seq, at))
     }
     let before = |sweep: Unhandled<'_>| {
-        let MessageId { lane, seq, .. } = sweep.sent_as();
+        let MessageId { lane, seq, .. } = places.of(&sweep);
         let later = of_lanes.get(&lane).into_iter().flatten().filter(|(other, _)| *other >= seq);
         later.map(|(_, at)| *at).min().unwrap_or(all.len())
     };
-    let sweeps = sweeps.into_iter().map(|sweep| ((before(sweep), false, sweep.sent_as()), sweep));
-    let rest = all.iter().enumerate().map(|(at, message)| ((at, true, message.sent_as()), *message));
+    let sweeps = sweeps.into_iter().map(|sweep| ((before(sweep), false, places.of(&sweep)), sweep));
+    let rest = all.iter().enumerate().map(|(at, message)| ((at, true, places.of(message)), *message));
     let mut placed: Vec<_> = sweeps.chain(rest).collect();
     placed.sort_by_key(|(place, _)| *place);
     placed.into_iter().map(|(_, message)| message).collect()
@@ -213,7 +259,7 @@ pub(crate) fn send_again(
     Turn::with(hive, Place::Runners, |turn| {
         turn.keeps_woken();
         turn.stateless = Stateless::AfterOthers;
-        let mut all = in_order(logs);
+        let mut all = in_order(logs, &queues.places);
         if hive.breaks(Mutant::ResentInReverse) {
             all.reverse()
         }
@@ -232,8 +278,16 @@ pub(crate) fn send_again(
                 link.quarantine.is_run(&Suspect { id, cell: None });
                 continue;
             }
+            if sweep.is_some()
+                && queues.begun.contains(&id)
+                && let Some(link) = hive.log_at(log).filter(|link| !message.has_begun_apart(link))
+            {
+                // The sweep goes on in the log of the app. When it is over, it is acknowledged
+                link.quarantine.swept(&id);
+                continue;
+            }
             turn.office = hive.log_at(log).map_or(Office::NONE, |link| link.office());
-            let mut queue = queues.of(message.sent_as().lane);
+            let mut queue = queues.of(queues.places.of(&message).lane);
             let cx = &mut RouteContext::new(&mut queue, turn);
             if hive.log_of(id.app).is_none() {
                 give_to_app_in_memory(hive, log, waiting, name_of(&waiting.emit, state))

@@ -7,6 +7,10 @@
 //!
 //! A running sweep is an entry in its sender's queue. The sender's later messages to a cell wait behind it
 //! until the cursor has passed that cell.
+//!
+//! The sender may be in another log. Then the sweep is in the log of the app that it visits, and the message that began it stays
+//! in the outbox of its sender until the sweep is over. After a crash, its place there is the place of the sweep, before
+//! everything that the sender has sent later, also on the lane of another bee into which it has merged.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
@@ -56,17 +60,13 @@ struct Opening {
     record: Record,
     /// The batch from outside that is closed when the record is committed.
     admitted: Option<Arc<Admitted>>,
-    /// The message consumed by the record. If it may arrive twice, it is acknowledged when the record is
-    /// committed.
-    consumed: MessageId,
     /// The sweep's own sequence number, if it has one.
     reserved: Option<Reserved>,
 }
 
 /// Reserves a sequence number for a sweep on the lane of its app, if bees may move from one log to another.
 /// The visits are parts of this number, by which a bee in another log recognizes duplicates. The number of
-/// the message that begins the sweep cannot be used, because that message is acknowledged as soon as the
-/// sweep has begun.
+/// the message that begins the sweep cannot be used, because the floor of its lane is that of another log.
 fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
     link.bees_move().then(|| link.reserve(AppId(app)))
 }
@@ -85,12 +85,12 @@ impl Opening {
         let id = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);
         let record =
             Record::Admit { app: consumed.app, handler, input, emits: Emits(vec![Emit { id, ..emit }]) };
-        Some(Opening { record, admitted, consumed, reserved })
+        Some(Opening { record, admitted, reserved })
     }
 
     /// Commits the record.
     async fn commit(self, link: &Link, hive: &HiveInner) {
-        let Opening { record, admitted, consumed, reserved } = self;
+        let Opening { record, admitted, reserved } = self;
         let emit = match (&record, &reserved) {
             (Record::Admit { emits, .. }, Some(_)) => emits.first().cloned(),
             _ => None,
@@ -105,7 +105,6 @@ impl Opening {
         }
         link.lanes.bees.sent(link.office(), &emit);
         drop(reserved);
-        acknowledge(link, consumed, hive);
         admitted.iter().for_each(|admitted| admitted.close())
     }
 }
@@ -148,6 +147,8 @@ struct Cursor<M: Message> {
     link: Arc<Link>,
     /// The id of the sweep in the log.
     sweep: MessageId,
+    /// The message that has begun the sweep, as its sender has sent it.
+    sent_as: MessageId,
     visit: Arc<Visit<M>>,
     open_visits: Arc<OpenVisits>,
     /// Runs a visit in its bee.
@@ -190,6 +191,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
     let mut first = Some((emit.clone(), reserved));
     let later = if cx.is_held() && link.acknowledges(sweep.lane) { first.take() } else { None };
 
+    let sent_as = if cx.is_held() { sweep } else { message_id };
     let opening = match cx.held() {
         Some(effects) => {
             effects.emits.push(emit);
@@ -212,6 +214,7 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         app: app.clone(),
         link,
         sweep: runs_as,
+        sent_as,
         visit: Arc::new(Visit { open_visits: Some((runs_as, open_visits.clone())), ..visit }),
         open_visits,
         run,
@@ -268,6 +271,8 @@ pub(crate) fn resume<M: Message>(
         false => match Opening::of(&link, emit.id, handler, None, (emit.clone(), reserved)) {
             Some(opening) => Some(opening),
             None => {
+                // it is over, and its acknowledgment was lost
+                link.quarantine.swept(&emit.id);
                 acknowledge(&link, emit.id, cx.turn.hive);
                 return Ok(());
             }
@@ -280,6 +285,7 @@ pub(crate) fn resume<M: Message>(
         app: app.clone(),
         link,
         sweep: runs_as,
+        sent_as: sweep.began_by.filter(|_| has_own_number(&emit.id)).unwrap_or(emit.id),
         visit: Arc::new(visit),
         open_visits,
         run,
@@ -438,6 +444,28 @@ impl<M: Message> Cursor<M> {
     }
 }
 
+/// Acknowledges the message that has begun a sweep when `link`, the log of the sweep, says that the sweep is over.
+async fn acknowledge_at_end(
+    link: Arc<Link>,
+    open_visits: Arc<OpenVisits>,
+    sent_as: MessageId,
+    hive: Arc<HiveInner>,
+) {
+    let over = hive.ended.notified();
+    if hive.is_over() {
+        return;
+    }
+    tokio::select! {
+        biased;
+        () = open_visits.ended() => {}
+        () = over => return,
+    }
+    // the last visits may only be noted yet
+    if link.log_visits().await.is_ok() {
+        acknowledge(&link, sent_as, &hive)
+    }
+}
+
 /// A sweep waiting in its sender's queue until the cursor has passed all cells.
 struct Waiting<M: Message>(Arc<Cursor<M>>);
 
@@ -464,12 +492,18 @@ impl<M: Message> Blocked for Waiting<M> {
         }
     }
 
-    fn try_deliver(self: Box<Self>, _: &mut Turn) -> Result<(), Box<dyn Blocked>> {
+    fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {
         if !self.0.is_over() {
             return Err(self);
         }
-        self.0.open_visits.reached_all();
-        self.0.visit.done();
+        let cursor = &*self.0;
+        cursor.open_visits.reached_all();
+        cursor.visit.done();
+        if cursor.link.acknowledges(cursor.sent_as.lane) {
+            let (link, open_visits) = (cursor.link.clone(), cursor.open_visits.clone());
+            let (sent_as, hive) = (cursor.sent_as, turn.hive.clone());
+            turn.hive.spawn(Box::pin(acknowledge_at_end(link, open_visits, sent_as, hive)))
+        }
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The visits of a logged sweep that are under way: how many there may be, and when an interrupted sweep is over.
+//! The visits of a logged sweep that are under way: how many there may be, and when all of them are over.
 
 use crate::hive::admission::deferred_wakes;
 use crate::hive::consensus::journal::MessageId;
@@ -18,15 +18,18 @@ pub(crate) struct OpenVisits {
     open: AtomicUsize,
     /// Notified when the number falls to [`ROOM`] or below.
     fewer: Arc<Notify>,
-    /// The sweep's log and id, and whether the cursor has passed the last cell. `None` unless an earlier
-    /// incarnation started the sweep.
-    resumed: Option<(Arc<Link>, MessageId, AtomicBool)>,
+    /// Whether the cursor has passed the last cell.
+    all: AtomicBool,
+    /// Notified when the cursor has passed the last cell and no visit is under way.
+    ended: Notify,
+    /// The sweep's log and id. `None` unless an earlier incarnation started the sweep.
+    resumed: Option<(Arc<Link>, MessageId)>,
 }
 
 impl OpenVisits {
     /// Returns those of a sweep in a log that an earlier incarnation, or another hive, has started.
     pub(super) fn of_resumed(log: &Arc<Link>, sweep: MessageId) -> OpenVisits {
-        let resumed = Some((log.clone(), sweep, AtomicBool::new(false)));
+        let resumed = Some((log.clone(), sweep));
         OpenVisits { resumed, ..OpenVisits::default() }
     }
 
@@ -44,25 +47,33 @@ impl OpenVisits {
             deferred_wakes::all(&self.fewer)
         }
 
-        if after == 0
-            && let Some((link, sweep, all)) = &self.resumed
-            && all.load(Ordering::SeqCst)
-        {
-            link.quarantine.swept(sweep)
+        if after == 0 && self.all.load(Ordering::SeqCst) {
+            self.end()
         }
     }
 
-    /// Records that the cursor has passed the last cell. The sweep leaves the quarantine either here or in
-    /// [`OpenVisits::over`], which another thread may call at the same time. Each thread first writes its own
-    /// variable and then reads the other one. All four accesses are `SeqCst`, so they have a single total
-    /// order, and the two threads cannot both miss each other's write.
+    /// Records that the cursor has passed the last cell. The sweep ends either here or in [`OpenVisits::over`],
+    /// which another thread may call at the same time. Each thread first writes its own variable and then reads
+    /// the other one. All four accesses are `SeqCst`, so they have a single total order, and the two threads
+    /// cannot both miss each other's write.
     pub(super) fn reached_all(&self) {
-        if let Some((link, sweep, all)) = &self.resumed {
-            all.store(true, Ordering::SeqCst);
-            if self.open.load(Ordering::SeqCst) == 0 {
-                link.quarantine.swept(sweep)
-            }
+        self.all.store(true, Ordering::SeqCst);
+        if self.open.load(Ordering::SeqCst) == 0 {
+            self.end()
         }
+    }
+
+    fn end(&self) {
+        if let Some((link, sweep)) = &self.resumed {
+            link.quarantine.swept(sweep)
+        }
+        self.ended.notify_one()
+    }
+
+    /// Waits until the cursor has passed the last cell and no visit is under way. Cancel-safe. One task at most may
+    /// wait.
+    pub(super) async fn ended(&self) {
+        self.ended.notified().await
     }
 
     /// Waits until the window has room for another step. Cancel-safe.
