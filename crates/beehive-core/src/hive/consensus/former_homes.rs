@@ -59,10 +59,11 @@ fn unfinished(logs: &[&LogState], of_apps: &[Vec<usize>]) -> Option<(AppId, usiz
     places().find_map(in_log).or_else(|| sent.find_map(of_message))
 }
 
-/// Checks whether a sweep has reached a cell, or has a number or a record that only the home of the visited app gives.
+/// Checks whether a sweep has reached a cell, or has a number that only the home of the visited app gives. If a stateless handler has
+/// sent it, `began_by` is the message that this handler has handled, and says nothing.
 fn has_begun(sweep: &Sweep) -> bool {
     let has_progress = sweep.next != Some(CellId(0)) || !sweep.open.is_empty();
-    has_own_number(&sweep.waiting.emit.id) || sweep.began_by.is_some() || has_progress
+    has_own_number(&sweep.waiting.emit.id) || has_progress
 }
 
 /// Checks whether a log says that a message was consumed without a bee. The floor of a sender outside tells nothing: a handler may
@@ -145,6 +146,9 @@ mod tests {
         let none = LogState::default;
         assert_eq!(found([sent(TO_APP), none()]), None);
         assert_eq!(found([sweeps(TO_APP, 0, None), none()]), None);
+        let by_stateless = MessageId { lane: LaneId::of_app(SENDER), part: Part(9), ..TO_APP };
+        let handled = MessageId { lane: LaneId::lasting(2), app: SENDER, ..TO_APP };
+        assert_eq!(found([sweeps(by_stateless, 0, Some(handled)), none()]), None);
         assert_eq!(found([sent(TO_APP), consumed(MessageId { seq: Seq(4), ..TO_APP })]), None);
         // the floor of the sender is above what is still to be sent
         let derived = MessageId { lane: LaneId::lasting(2), ..TO_APP };
