@@ -38,8 +38,17 @@ impl Sink {
 struct Relay {
     passed: Dict<u8, u64>,
 }
+/// Makes the relay set a timer.
+#[derive(Message)]
+struct Arm;
+
 #[handlers]
 impl Relay {
+    #[rcv(centralized)]
+    fn arm(&mut self, _: &Arm, ctx: &mut Ctx) {
+        *self.passed.entry(0).or_default() += 1;
+        ctx.after(Duration::from_secs(3_600), Pass(0))
+    }
     #[rcv(centralized)]
     fn pass(&mut self, msg: &Pass, ctx: &mut Ctx) {
         *self.passed.entry(0).or_default() += 1;
@@ -115,6 +124,30 @@ async fn one_message_is_stuck() {
     eventually("all is acknowledged", SOON, || state(&of_relay).outbox.is_empty()).await;
     hive.stop(SOON).await;
     journals.iter().for_each(|journal| journal.stop())
+}
+
+/// A timer that the bee has set keeps the floor of its lane for an hour. Nobody waits for that.
+async fn a_timer_waits() {
+    let journals = [1, 2].map(|seed| TestJournal::start(seed, 0, 0));
+    let logs = journals.clone().map(|journal| (journal as Arc<dyn Journal>, LogState::default()));
+    let hive = Hive::builder().app::<Sink>().app::<Relay>().journals(logs).start().unwrap();
+    let mut io = hive.io();
+    io.emit(Arm);
+    for sent in 0..limits::BEE_LANE_WINDOW_MAX + 3 * u64::from(limits::CREDITS_PER_IO_BEE) {
+        io.emit(Pass(sent % 2));
+        if sent % BATCH == 0 {
+            tokio::time::timeout(SOON, io.flush()).await.expect("nobody waits");
+        }
+    }
+    tokio::time::timeout(SOON, io.flush()).await.expect("nobody waits");
+    hive.idle().await;
+    hive.stop(SOON).await;
+    journals.iter().for_each(|journal| journal.stop())
+}
+
+#[test]
+fn a_timer_of_the_sender_stops_nobody() {
+    on_workers(2, a_timer_waits())
 }
 
 #[test]

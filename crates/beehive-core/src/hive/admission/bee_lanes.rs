@@ -16,18 +16,11 @@ use crate::hive::admission::lane_window::LaneWindow;
 use crate::hive::admission::offices::{Office, Offices};
 use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{Acked, AppId, BeeId, Emit, Epoch, LaneId, MessageId, Part, Seq};
+use open::{OpenMessage, OpenMessages};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// An unacknowledged message in an outbox.
-struct OpenMessage {
-    /// The message's position in the order in which the hive committed its records, and thus their messages.
-    order: u64,
-    /// The message itself, if the bee may move to another log.
-    emit: Option<Arc<Emit>>,
-}
 
 /// The unacknowledged messages of one lane.
 #[derive(Default)]
@@ -35,7 +28,7 @@ struct BeeLane {
     /// A number above all reserved numbers and above those of all sent messages that need an acknowledgment.
     next: Seq,
     /// The unacknowledged messages. Each receiving app has its own floor, independent of the other apps.
-    open: BTreeMap<(AppId, Seq, Part), OpenMessage>,
+    open: OpenMessages,
     /// Numbers reserved for records that are not yet committed, each with the number of its reservation. No app's floor passes
     /// them.
     reserved: BTreeMap<Seq, u64>,
@@ -53,35 +46,32 @@ struct BeeLane {
 impl BeeLane {
     fn floor(&self, app: AppId, mutation: Mutation) -> Seq {
         if mutation.breaks(Mutant::FloorOfOneApp) {
-            let of_others = self.open.keys().filter(|(other, ..)| *other != app).map(|(_, seq, _)| *seq);
+            let of_others = self.open.numbers().filter(|(other, _)| *other != app).map(|(_, seq)| seq);
             return of_others.fold(self.next, Seq::min);
         }
-        let open = self.open.range((app, Seq::ZERO, Part::WHOLE)..).next();
-        let open =
-            open.filter(|((its_app, ..), _)| *its_app == app).map_or(self.next, |((_, seq, _), _)| *seq);
+        let open = self.open.first(app).unwrap_or(self.next);
         let reserved = self.reserved.keys().next().filter(|_| !mutation.breaks(Mutant::FloorFromSpeculation));
         reserved.map_or(open, |reserved| open.min(*reserved))
     }
 
     /// Returns the lowest of all apps' floors.
     fn floor_of_all(&self) -> Seq {
-        let open = self.open.keys().map(|(_, seq, _)| *seq);
+        let open = self.open.numbers().map(|(_, seq)| seq);
         open.chain(self.reserved.keys().next().copied()).fold(self.next, Seq::min)
     }
 
-    /// Returns the app with the lowest floor, of those that have unacknowledged messages. Takes time in proportion to their number.
-    fn slowest(&self, mutation: Mutation) -> Option<(AppId, Seq)> {
-        let mut slowest: Option<(AppId, Seq)> = None;
-        let mut next = Some(AppId(0));
-        while let Some((app, ..)) = next
-            .and_then(|from| self.open.range((from, Seq::ZERO, Part::WHOLE)..).next())
-            .map(|(key, _)| *key)
-        {
-            let floor = self.floor(app, mutation);
-            slowest = slowest.filter(|(_, lowest)| *lowest <= floor).or(Some((app, floor)));
-            next = app.0.checked_add(1).map(AppId)
+    /// Returns the lowest number that is reserved, or of a message under way. Takes time in proportion to the number of apps.
+    fn oldest(&self) -> Option<Seq> {
+        let reserved = self.reserved.keys().next().copied();
+        self.open.oldest_sent().into_iter().chain(reserved).min()
+    }
+
+    /// Returns the causes that were held, if the lane is no longer too far ahead. The caller drops them without the lock.
+    fn follow(&mut self) -> Vec<Arc<Cause>> {
+        match self.window.is_behind() {
+            true => self.window.follow(self.oldest(), self.next),
+            false => Vec::new(),
         }
-        slowest
     }
 
     fn is_done(&self) -> bool {
@@ -171,8 +161,18 @@ impl BeeLanes {
     /// This looks at the office under the lock of the lane's shard, and [`BeeLanes::leave_log`] takes this lock after the
     /// office has ended. So either that call removes the lane, or this one does not add it.
     pub(crate) fn sent<'e>(&self, office: Office, messages: impl IntoIterator<Item = &'e Emit>) -> bool {
+        self.sent_or_postponed(office, messages, false)
+    }
+
+    /// Same as [`BeeLanes::sent`]. If the run `has_postponed` messages, those to the app of the lane may wait for a time.
+    pub(crate) fn sent_or_postponed<'e>(
+        &self,
+        office: Office,
+        messages: impl IntoIterator<Item = &'e Emit>,
+        has_postponed: bool,
+    ) -> bool {
         let numbered = messages.into_iter().map(|emit| (self.sent.fetch_add(1, Ordering::Relaxed), emit));
-        self.sent_in_order(office, numbered)
+        self.note_sent(office, numbered, has_postponed)
     }
 
     /// Sorts messages of several lanes, given in order of emission, by lane. With each message, the place in that order, for
@@ -194,6 +194,16 @@ impl BeeLanes {
         &self,
         office: Office,
         messages: impl IntoIterator<Item = (u64, &'e Emit)>,
+    ) {
+        // the outbox of a bee that comes from elsewhere, or from a log: nobody outside waits for it
+        self.note_sent(office, messages, false);
+    }
+
+    fn note_sent<'e>(
+        &self,
+        office: Office,
+        messages: impl IntoIterator<Item = (u64, &'e Emit)>,
+        has_postponed: bool,
     ) -> bool {
         let mut messages = messages.into_iter();
         let Some(first) = messages.next() else { return false };
@@ -205,18 +215,16 @@ impl BeeLanes {
         let lane = shard.entry(id).or_insert_with(|| BeeLane { log, ..BeeLane::default() });
         debug_assert!(lane.log == log && !lane.is_moving, "a bee sends in the log that has its outbox");
         for (order, emit) in std::iter::once(first).chain(messages) {
-            let MessageId { lane: its_lane, seq, part, app } = emit.id;
-            debug_assert_eq!(its_lane, id, "one record emits on one lane");
-            lane.next = lane.next.max(seq.next());
-            let emit = self.keeps_messages.then(|| Arc::new(emit.clone()));
-            lane.open.insert((app, seq, part), OpenMessage { order, emit });
+            debug_assert_eq!(emit.id.lane, id, "one record emits on one lane");
+            lane.next = lane.next.max(emit.id.seq.next());
+            let waits = emit.at.is_some() || (has_postponed && id.app() == Some(emit.id.app));
+            let kept = self.keeps_messages.then(|| Arc::new(emit.clone()));
+            lane.open.insert(emit.id, OpenMessage { order, emit: kept }, waits)
         }
-        if LaneWindow::is_due(first.1.id.seq, lane.next)
-            && let Some(slowest) = lane.slowest(self.mutation)
-        {
-            lane.window.look(slowest, lane.next)
+        if lane.window.is_due(lane.next) {
+            lane.window.look(lane.oldest(), lane.next)
         }
-        lane.window.behind().is_some()
+        lane.window.is_behind()
     }
 
     /// Holds the cause of what was sent on a lane, as long as the lane is too far ahead of its floors.
@@ -242,22 +250,16 @@ impl BeeLanes {
         if acked.count as usize > lane.open.len() {
             // nothing bounds the length of a run in a packet of another hive
             let id = |(app, seq, part): (AppId, Seq, Part)| MessageId { lane: acked.lane, seq, part, app };
-            lane.open.retain(|key, _| !acked.contains(&id(*key)))
+            lane.open.retain(|key| !acked.contains(&id(key)))
         } else {
             for id in acked.messages() {
-                lane.open.remove(&(id.app, id.seq, id.part));
+                lane.open.remove(id);
                 if self.mutation.breaks(Mutant::AckIgnoresApp) {
-                    lane.open.retain(|(_, seq, part), _| (*seq, *part) != (id.seq, id.part))
+                    lane.open.retain(|(_, seq, part)| (seq, part) != (id.seq, id.part))
                 }
             }
         }
-        let held = match lane.window.behind() {
-            Some(app) if app == acked.app => {
-                let floor = lane.floor(app, self.mutation);
-                lane.window.follow(floor, lane.next)
-            }
-            _ => Vec::new(),
-        };
+        let held = lane.follow();
         self.retire_if_done(acked.lane, lane);
         drop(shard);
         drop(held)
@@ -382,7 +384,7 @@ impl BeeLanes {
         let mut all = Vec::new();
         for id in lanes {
             if let Some(lane) = self.shard(*id).lock().get(id) {
-                all.extend(lane.open.values().filter_map(|open| Some((open.order, open.emit.clone()?))))
+                all.extend(lane.open.messages().filter_map(|open| Some((open.order, open.emit.clone()?))))
             }
         }
         all.sort_unstable_by_key(|(order, _)| *order);
@@ -488,14 +490,19 @@ pub(crate) struct Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         let mut shard = self.lanes.shard(self.id.lane).lock();
+        let mut held = Vec::new();
         if let Some(lane) = shard.get_mut(&self.id.lane) {
             let is_it = lane.reserved.get(&self.id.seq) == Some(&self.number);
             if is_it {
                 lane.reserved.remove(&self.id.seq);
+                held = lane.follow()
             }
         }
+        drop(shard);
+        drop(held)
     }
 }
 
+mod open;
 #[cfg(test)]
 pub(crate) mod tests;

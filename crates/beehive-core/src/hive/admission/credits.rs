@@ -150,6 +150,11 @@ impl Cause {
         Cause::of(Taken { credits: credits.clone(), count }, in_flight)
     }
 
+    /// Checks whether this work holds credits.
+    pub(crate) fn holds_credits(&self) -> bool {
+        self.taken.is_some()
+    }
+
     /// Begins work that holds the credits in `taken`.
     pub(crate) fn of(taken: Taken, in_flight: &Arc<InFlight>) -> Arc<Cause> {
         in_flight.causes.fetch_add(1, Ordering::Relaxed);

@@ -50,6 +50,8 @@ pub(crate) struct Executed {
     pub(crate) steps: HeldEffects,
     /// Number of the bee's cells that the log knows once this record is committed.
     pub(crate) cells_end: usize,
+    /// Whether the run has postponed a message.
+    pub(crate) has_postponed: bool,
 }
 
 /// The messages that a run was the first to consume.
@@ -270,7 +272,7 @@ impl PendingRuns {
             // record the sent messages before releasing the effects: the receiving bees look up the lane's floor
             let tracked = work.emits.iter().filter(|emit| self.link.tracks(emit.id.app));
             let lanes = &self.link.lanes.bees;
-            if lanes.sent(self.link.office(), tracked) {
+            if lanes.sent_or_postponed(self.link.office(), tracked, done.has_postponed) {
                 lanes.hold(LaneId::of_bee(AppId(bee.app.index), bee.id), done.delivery.cause.as_ref())
             }
             if let Some(views) = &bee.app.views {

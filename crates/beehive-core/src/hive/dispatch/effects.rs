@@ -110,6 +110,8 @@ pub(crate) struct Effects {
     unfinished: Option<Vec<Effect>>,
     /// Number of messages handled by stateless handlers in this run.
     stateless: usize,
+    /// Whether a message may have been postponed in this run.
+    pub(crate) has_postponed: bool,
 }
 
 /// A point to which the effects of a run can be rolled back.
@@ -137,6 +139,7 @@ impl Effects {
             too_deep: VecDeque::new(),
             unfinished: None,
             stateless: 0,
+            has_postponed: false,
         }
     }
 

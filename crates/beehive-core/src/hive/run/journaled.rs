@@ -339,6 +339,7 @@ pub(crate) fn record(
     let emits = std::mem::take(&mut effects.emits);
     let notes = std::mem::take(&mut effects.notes);
     let visited = steps.sweep.map(|sweep| Visited { sweep, cells: delivery.cells.to_vec() });
+    let has_postponed = effects.has_postponed;
     let steps = effects.into_steps();
     let Draft { mut redo } = draft;
     redo.shrink();
@@ -362,7 +363,8 @@ pub(crate) fn record(
             pending.is_logged = true;
             let (entry, inputs, unsaid) =
                 (Some((number, work)), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
-            let executed = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end };
+            let executed =
+                pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end, has_postponed };
             pending.push(executed, app, turn.local(app.index))
         }
         // the log client has rejected this run, because the journal refused one of the bee's uncommitted
@@ -420,7 +422,8 @@ fn read(
 
     let (steps, cells_end) = (effects.into_steps(), pending.cells_logged);
     let (entry, says, inputs) = (None, None, Inputs::Own(inputs));
-    let done = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end };
+    let has_postponed = false;
+    let done = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end, has_postponed };
     if !pending.entries.is_empty() && !pending.link().lanes.breaks(Mutant::ReadTail) {
         return pending.entries.push_back(done);
     }

@@ -75,6 +75,7 @@ pub(crate) fn postpone(
     })?;
     if let (Some((emit, again)), Some(effects)) = (remembered, cx.held()) {
         effects.emits.push(emit);
+        effects.has_postponed = true;
         effects.hold(move |cx| wait(onward, again, 0, position, at, cx.turn))
     }
     Ok(())

@@ -236,36 +236,83 @@ fn what_is_acknowledged_during_a_move_in_a_cluster_is_acknowledged_again() {
     assert_eq!(lanes.outbox(&[LANE]).len(), 2);
 }
 
-/// One app is behind, and the other one has acknowledged everything.
-#[test]
-fn causes_are_held_while_a_lane_is_too_far_ahead_of_its_oldest_message() {
-    let (lanes, _) = lanes();
-    let in_flight = Arc::default();
-    let credits = crate::hive::admission::credits::Credits::new(3);
-    send(&lanes, &[id(2, 0)]);
-    let office = at(&lanes, 0);
-    let window = limits::BEE_LANE_WINDOW_MAX;
-    let mut first_held = None;
-    for seq in 1..3 * window {
-        let is_behind = lanes.sent(office, &[emit(id(1, seq))]);
-        lanes.acknowledged(0, &acked(id(1, seq)));
-        if is_behind && first_held.is_none() {
-            first_held = Some(seq);
-            assert!(credits.take_all(2));
-            let cause = Cause::new(&credits, 2, &in_flight);
-            lanes.hold(LANE, Some(&cause));
-            lanes.hold(LANE, Some(&cause))
-        }
-    }
-    let first_held = first_held.expect("the other app is behind");
-    assert!((window..window + 2048).contains(&first_held), "{first_held}");
-    assert_eq!(credits.free(), 1);
-    lanes.acknowledged(0, &acked(id(2, 0)));
-    assert_eq!((credits.free(), in_flight.count()), (3, 0));
-    assert!(!lanes.sent(office, &[emit(id(1, 4 * window))]));
+/// A cause with credits, which a lane may hold.
+struct Outside {
+    credits: Arc<crate::hive::admission::credits::Credits>,
+    in_flight: Arc<crate::hive::admission::credits::InFlight>,
+}
 
-    // what is sent when nobody is behind is not held
-    assert!(credits.take_all(1));
-    lanes.hold(LANE, Some(&Cause::new(&credits, 1, &in_flight)));
-    assert_eq!(credits.free(), 3);
+impl Outside {
+    fn new() -> Outside {
+        Outside { credits: crate::hive::admission::credits::Credits::new(1), in_flight: Arc::default() }
+    }
+
+    /// Sends messages to an app with these numbers, each of which is acknowledged, until one is held. Returns its number.
+    fn send(&self, lanes: &BeeLanes, app: u16, numbers: impl Iterator<Item = u64>) -> Option<u64> {
+        let office = at(lanes, 0);
+        for seq in numbers {
+            let is_behind = lanes.sent(office, &[emit(id(app, seq))]);
+            lanes.acknowledged(0, &acked(id(app, seq)));
+            if is_behind {
+                assert!(self.credits.take_all(1));
+                let cause = Cause::new(&self.credits, 1, &self.in_flight);
+                lanes.hold(LANE, Some(&cause));
+                lanes.hold(LANE, Some(&cause));
+                return Some(seq);
+            }
+        }
+        None
+    }
+
+    fn is_held(&self) -> bool {
+        assert_eq!(self.credits.free() == 0, self.in_flight.count() > 0);
+        self.credits.free() == 0
+    }
+}
+
+const WINDOW: u64 = limits::BEE_LANE_WINDOW_MAX;
+
+#[test]
+fn a_cause_is_held_until_the_oldest_message_is_acknowledged() {
+    // Numbers that only apps in memory get are not in the table
+    for step in [1, 2, 512] {
+        let (lanes, _) = lanes();
+        send(&lanes, &[id(2, 0)]);
+        let outside = Outside::new();
+        let held = outside.send(&lanes, 1, (step..3 * WINDOW).step_by(step as usize)).expect("is held");
+        assert!((WINDOW..WINDOW + 2048).contains(&held), "{held}");
+        assert!(outside.is_held());
+        lanes.acknowledged(0, &acked(id(2, 0)));
+        assert!(!outside.is_held());
+        assert_eq!(outside.send(&lanes, 1, 3 * WINDOW..6 * WINDOW), None, "nothing is open");
+
+        // a cause without credits holds up nobody, and is not kept
+        lanes.hold(LANE, Some(&outside.in_flight.begin()));
+        assert!(!outside.is_held());
+    }
+}
+
+#[test]
+fn a_cause_is_held_while_a_number_is_reserved() {
+    let (lanes, _) = lanes();
+    let reserved = lanes.reserve(LANE, AppId(3), at(&lanes, 0));
+    let outside = Outside::new();
+    assert!(outside.send(&lanes, 1, 1..3 * WINDOW).is_some() && outside.is_held());
+    drop(reserved);
+    assert!(!outside.is_held());
+}
+
+#[test]
+fn timers_and_postponed_messages_hold_no_cause() {
+    let (lanes, _) = lanes();
+    let office = at(&lanes, 0);
+    let timer = Emit { at: Some(beehive_protocol::Time::ZERO), ..emit(id(2, 0)) };
+    lanes.sent(office, &[timer]);
+    // an app postpones messages to itself
+    lanes.sent_or_postponed(office, &[emit(id(BEE.0.0, 1))], true);
+    assert_eq!(Outside::new().send(&lanes, 1, 2..3 * WINDOW), None);
+    assert_eq!(lanes.floor(LANE, AppId(2)), Some(Seq(0)));
+    assert_eq!(lanes.floor(LANE, BEE.0), Some(Seq(1)));
+    lanes.acknowledged(0, &acked(id(2, 0)));
+    assert_eq!(lanes.floor(LANE, AppId(2)), Some(Seq(3 * WINDOW)));
 }
