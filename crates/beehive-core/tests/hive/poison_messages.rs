@@ -223,11 +223,31 @@ fn states(directory: &Path, logs: usize) -> Vec<LogState> {
     open(directory, logs).into_iter().map(|(_, colony)| colony).collect()
 }
 
-async fn live(directory: &Path, way: Way, logs: usize) {
+/// The logs of a hive.
+#[derive(Clone, Copy)]
+enum Logs {
+    /// The bees of both apps are spread over this many logs.
+    Shared(usize),
+    /// Each app has a log of its own.
+    Apart,
+}
+
+async fn live(directory: &Path, way: Way, layout: Logs) {
+    let logs = match layout {
+        Logs::Shared(logs) => logs,
+        Logs::Apart => 2,
+    };
     let journals = open(directory, logs);
     let fresh = journals.iter().all(|(_, colony)| colony.last.0 == 0);
     let builder = Hive::builder().seed(7).app::<Front>().app::<Back>();
-    let hive = builder.journals(journals).start().unwrap();
+    let builder = match layout {
+        Logs::Shared(_) => builder.journals(journals),
+        Logs::Apart => ["front", "back"]
+            .into_iter()
+            .zip(journals)
+            .fold(builder, |builder, (app, (journal, colony))| builder.journal_of([app], journal, colony)),
+    };
+    let hive = builder.start().unwrap();
     let mut io = hive.io();
 
     if way == Way::Outside {
@@ -313,7 +333,7 @@ fn a_dropped_message_whose_verification_crashes_the_process_ends_one_process() {
 }
 
 /// Runs incarnations as child processes of this test, until one produces a report.
-fn five_lives(test: &str, way: Way, logs: usize) -> Option<Told> {
+fn five_lives(test: &str, way: Way, logs: Logs) -> Option<Told> {
     if let Some(directory) = std::env::var_os(CHILD) {
         on_workers(2, live(Path::new(&directory), way, logs));
         return None;
@@ -354,7 +374,7 @@ fn check(told: &Told, letter: (&str, &str)) {
 #[test]
 fn a_message_that_crashes_the_process_four_times_is_set_aside() {
     let test = "a_message_that_crashes_the_process_four_times_is_set_aside";
-    let Some(told) = five_lives(test, Way::Bee, 1) else { return };
+    let Some(told) = five_lives(test, Way::Bee, Logs::Shared(1)) else { return };
     assert_eq!(told.steps, [1, 3, 4], "in order");
     check(&told, ("Step", "2"))
 }
@@ -362,21 +382,21 @@ fn a_message_that_crashes_the_process_four_times_is_set_aside() {
 #[test]
 fn a_stateless_timer_message_that_crashes_the_process_four_times_is_set_aside() {
     let test = "a_stateless_timer_message_that_crashes_the_process_four_times_is_set_aside";
-    let Some(told) = five_lives(test, Way::Stateless, 1) else { return };
+    let Some(told) = five_lives(test, Way::Stateless, Logs::Shared(1)) else { return };
     check(&told, ("Drift", "2"))
 }
 
 #[test]
 fn a_sweep_visit_that_crashes_the_process_four_times_is_set_aside() {
     let test = "a_sweep_visit_that_crashes_the_process_four_times_is_set_aside";
-    let Some(told) = five_lives(test, Way::Sweep, 1) else { return };
+    let Some(told) = five_lives(test, Way::Sweep, Logs::Shared(1)) else { return };
     check(&told, ("beehive::Each", "[2,null]"))
 }
 
 #[test]
 fn a_resent_message_that_crashes_the_process_four_times_is_answered_with_an_error() {
     let test = "a_resent_message_that_crashes_the_process_four_times_is_answered_with_an_error";
-    let Some(told) = five_lives(test, Way::Outside, 1) else { return };
+    let Some(told) = five_lives(test, Way::Outside, Logs::Shared(1)) else { return };
     check(&told, ("Step", "2"));
     let errors: Vec<_> = told.answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
     assert!(matches!(&errors[..], [Some(ErrorKind::Aborted)]), "{told:?}");
@@ -386,20 +406,27 @@ fn a_resent_message_that_crashes_the_process_four_times_is_answered_with_an_erro
 #[test]
 fn a_message_that_crashes_a_process_with_two_logs_four_times_is_set_aside() {
     let test = "a_message_that_crashes_a_process_with_two_logs_four_times_is_set_aside";
-    let Some(told) = five_lives(test, Way::Bee, 2) else { return };
+    let Some(told) = five_lives(test, Way::Bee, Logs::Shared(2)) else { return };
     check(&told, ("Step", "2"))
 }
 
 #[test]
 fn a_resent_message_that_crashes_a_process_with_eight_logs_four_times_is_set_aside() {
     let test = "a_resent_message_that_crashes_a_process_with_eight_logs_four_times_is_set_aside";
-    let Some(told) = five_lives(test, Way::Outside, 8) else { return };
+    let Some(told) = five_lives(test, Way::Outside, Logs::Shared(8)) else { return };
     check(&told, ("Step", "2"))
 }
 
 #[test]
 fn a_sweep_visit_that_crashes_a_process_with_eight_logs_four_times_is_set_aside() {
     let test = "a_sweep_visit_that_crashes_a_process_with_eight_logs_four_times_is_set_aside";
-    let Some(told) = five_lives(test, Way::Sweep, 8) else { return };
+    let Some(told) = five_lives(test, Way::Sweep, Logs::Shared(8)) else { return };
+    check(&told, ("beehive::Each", "[2,null]"))
+}
+
+#[test]
+fn a_sweep_visit_that_crashes_a_process_with_a_log_for_each_app_four_times_is_set_aside() {
+    let test = "a_sweep_visit_that_crashes_a_process_with_a_log_for_each_app_four_times_is_set_aside";
+    let Some(told) = five_lives(test, Way::Sweep, Logs::Apart) else { return };
     check(&told, ("beehive::Each", "[2,null]"))
 }

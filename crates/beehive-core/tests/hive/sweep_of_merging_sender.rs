@@ -67,6 +67,10 @@ struct Begin {
 #[derive(Message)]
 #[message(reply = ())]
 struct Join(u64, u64);
+/// Sets a timer that begins a sweep.
+#[derive(Message)]
+#[message(reply = ())]
+struct Wind(u64);
 /// Sends [`After`] to all cells.
 #[derive(Message)]
 #[message(reply = ())]
@@ -90,6 +94,11 @@ impl Farmer {
     fn join(&mut self, msg: &Join) {
         *self.begun.entry(msg.0).or_default() += 1;
         *self.begun.entry(msg.1).or_default() += 1
+    }
+    #[rcv(sharded)]
+    fn wind(&mut self, msg: &Wind, ctx: &mut Ctx) {
+        *self.begun.entry(msg.0).or_default() += 1;
+        ctx.after(Duration::from_millis(1), All)
     }
     #[rcv(sharded)]
     fn follow(&mut self, msg: &Follow, ctx: &mut Ctx) {
@@ -198,44 +207,78 @@ fn begin_on(logs: Vec<(Arc<dyn Journal>, LogState)>) -> Hive {
     }
 }
 
-/// Returns the states of the logs of a hive that was killed while the first step of a sweep was being committed. The sender had
-/// merged into another bee, which had then sent a message to each cell.
-async fn killed_behind_a_merge(logs: usize) -> Vec<LogState> {
-    let journals: Vec<_> = (1..).take(logs).map(|seed| TestJournal::start(seed, 0, 0)).collect();
-    let fields =
-        Arc::new(StallsAt::new(journals[1].clone(), |record| matches!(record, Record::Expand { .. })));
-    let mut all: Vec<Arc<dyn Journal>> = journals.iter().map(|log| log.clone() as _).collect();
-    all[1] = fields.clone();
-    let hive = begin_on(all.into_iter().map(|journal| (journal, LogState::default())).collect());
-    for key in 0..CELLS {
-        hive.request(Plant(key)).await.unwrap()
+/// Returns the state of a log after what a journal got.
+fn after(state: &LogState, journal: &TestJournal) -> LogState {
+    let mut state = state.clone();
+    for bytes in journal.log() {
+        state.apply(&Entry::decode(&bytes).unwrap());
     }
-    for key in 0..2 {
-        hive.request(Begin { key, sweeps: false }).await.unwrap()
-    }
-    hive.idle().await;
+    state
+}
 
-    fields.arm();
-    hive.request(Begin { key: 1, sweeps: true }).await.unwrap();
-    eventually("a step is being committed", SOON, || fields.has_stalled()).await;
-    // time in which the log of the sender learns what the other one has committed
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    hive.request(Join(0, 1)).await.unwrap();
-    hive.request(Follow(0)).await.unwrap();
-    hive.request(Follow(1)).await.unwrap();
-    journals.iter().for_each(|journal| journal.stop());
-    hive.stop(Duration::ZERO).await;
-    let state = |log: &Arc<TestJournal>| {
-        let log = log.log();
-        LogState { marker: None, ..LogState::replay(log.iter().map(Vec::as_slice)).unwrap() }
-    };
-    journals.iter().map(state).collect()
+/// What a hive does until it is killed. The sweep of the sender has begun then, and its first step is being committed.
+#[derive(Clone, Copy)]
+struct Life {
+    /// The sender sends the sweep, or sets a timer that sends it. Otherwise, an earlier hive has begun the sweep.
+    begins: Option<Begins>,
+    /// The sender merges into another bee, which then sends a message to each cell.
+    merges: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Begins {
+    AtOnce,
+    ByTimer,
+}
+
+impl Life {
+    /// Returns the states of the logs when the hive was killed.
+    async fn killed(self, states: Vec<LogState>) -> Vec<LogState> {
+        let journals: Vec<_> =
+            (1..).zip(&states).map(|(seed, state)| TestJournal::start(seed, 0, state.last)).collect();
+        let fields =
+            Arc::new(StallsAt::new(journals[1].clone(), |record| matches!(record, Record::Expand { .. })));
+        let mut all: Vec<Arc<dyn Journal>> = journals.iter().map(|log| log.clone() as _).collect();
+        all[1] = fields.clone();
+        if self.begins.is_none() {
+            fields.arm()
+        }
+        let before = states.clone();
+        let hive = begin_on(all.into_iter().zip(states).collect());
+        if let Some(begins) = self.begins {
+            for key in 0..CELLS {
+                hive.request(Plant(key)).await.unwrap()
+            }
+            for key in 0..2 {
+                hive.request(Begin { key, sweeps: false }).await.unwrap()
+            }
+            hive.idle().await;
+            fields.arm();
+            match begins {
+                Begins::AtOnce => hive.request(Begin { key: 1, sweeps: true }).await.unwrap(),
+                Begins::ByTimer => hive.request(Wind(1)).await.unwrap(),
+            }
+        }
+        eventually("a step is being committed", SOON, || fields.has_stalled()).await;
+        // time in which the log of the sender learns what the other one has committed
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if self.merges {
+            hive.request(Join(0, 1)).await.unwrap();
+            hive.request(Follow(0)).await.unwrap();
+            hive.request(Follow(1)).await.unwrap()
+        }
+        journals.iter().for_each(|journal| journal.stop());
+        hive.stop(Duration::ZERO).await;
+        let ended = before.iter().zip(&journals).map(|(state, journal)| after(state, journal));
+        ended.map(|state| LogState { marker: None, ..state }).collect()
+    }
 }
 
 async fn restart_behind_a_merge(states: Vec<LogState>) {
     let journals: Vec<_> =
         (11..).zip(&states).map(|(seed, state)| TestJournal::start(seed, 0, state.last)).collect();
     let all = journals.iter().map(|log| log.clone() as Arc<dyn Journal>);
+    let before = states.clone();
     let hive = begin_on(all.zip(states).collect());
     for key in 0..CELLS {
         let began = Instant::now();
@@ -246,18 +289,40 @@ async fn restart_behind_a_merge(states: Vec<LogState>) {
         }
         assert_eq!(turns, [Turn::Visit, Turn::After, Turn::After], "cell {key}")
     }
+    // nothing of the sweep stays in the log of the sender
+    eventually("all is acknowledged", SOON, || {
+        let states = journals.iter().zip(&before).map(|(journal, state)| after(state, journal));
+        states.into_iter().all(|state| state.outbox.is_empty() && state.sweeps.is_empty())
+    })
+    .await;
     hive.stop(SOON).await;
     for log in &journals {
         log.stop()
     }
 }
 
-#[test]
-fn after_a_crash_what_the_merged_bee_has_sent_stays_behind_the_sweep() {
+fn stays_behind_the_sweep(lives: &[Life]) {
+    // with four logs, bees move
     for logs in [2, 4] {
-        let states = on_workers(2, killed_behind_a_merge(logs));
-        assert_eq!(states[1].sweeps.len(), 1, "{logs} logs: the sweep has begun");
+        let mut states = vec![LogState::default(); logs];
+        for life in lives {
+            states = on_workers(2, life.killed(states));
+            assert_eq!(states[1].sweeps.len(), 1, "{logs} logs: the sweep has begun");
+        }
         assert!(!states[0].outbox.is_empty(), "{logs} logs: the messages behind it wait");
         on_workers(2, restart_behind_a_merge(states))
+    }
+}
+
+#[test]
+fn after_a_crash_what_the_merged_bee_has_sent_stays_behind_the_sweep() {
+    stays_behind_the_sweep(&[Life { begins: Some(Begins::AtOnce), merges: true }])
+}
+
+#[test]
+fn after_two_crashes_what_the_merged_bee_has_sent_stays_behind_the_sweep() {
+    for begins in [Begins::AtOnce, Begins::ByTimer] {
+        let first = Life { begins: Some(begins), merges: false };
+        stays_behind_the_sweep(&[first, Life { begins: None, merges: true }])
     }
 }

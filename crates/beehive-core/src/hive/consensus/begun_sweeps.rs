@@ -26,7 +26,12 @@ pub(crate) fn number_begun(logs: &mut [&mut LogState], of_apps: &[Vec<usize>]) -
     let mut records = Vec::new();
     for log in 0..logs.len() {
         let Some(state) = logs.get(log) else { break };
-        let begun = state.sweeps.iter().filter(|(id, sweep)| has_begun_without(log, id, sweep, of_apps));
+        let is_elsewhere =
+            |id: &MessageId| (0..).zip(&*logs).any(|(at, other)| at != log && other.sweeps.contains_key(id));
+        let begun = state
+            .sweeps
+            .iter()
+            .filter(|(id, sweep)| has_begun_without((log, is_elsewhere(id)), id, sweep, of_apps));
         let begun: Vec<MessageId> = begun.map(|(id, _)| *id).collect();
         for id in begun {
             let next = next_number(logs.iter().map(|state| &**state), LaneId::of_app(id.app));
@@ -46,12 +51,18 @@ pub(crate) fn number_begun(logs: &mut [&mut LogState], of_apps: &[Vec<usize>]) -
 /// A sweep that has not begun is in the log of its sender, as the sender has emitted it. If that log is also the home of the visited
 /// app, and bees do not move, the sweep begins without another record. As long as it has reached no cell, it may as well begin now.
 /// If a stateless handler has sent it, `began_by` is the message that this handler has handled, and does not say that it has begun.
-fn has_begun_without(log: usize, id: &MessageId, sweep: &Sweep, of_apps: &[Vec<usize>]) -> bool {
+/// If another log has it as well (`is_elsewhere`), that is the log of its sender.
+fn has_begun_without(
+    (log, is_elsewhere): (usize, bool),
+    id: &MessageId,
+    sweep: &Sweep,
+    of_apps: &[Vec<usize>],
+) -> bool {
     let logs_of = |app: AppId| of_apps.get(app.index()).map_or(&[][..], Vec::as_slice);
     let is_home = logs_of(id.app).first() == Some(&log);
     let is_of_sender = id.lane.app().is_some_and(|sender| logs_of(sender).contains(&log));
     let has_progress = sweep.next != Some(CellId(0)) || !sweep.open.is_empty();
-    is_home && !has_own_number(id) && (!is_of_sender || has_progress)
+    is_home && !has_own_number(id) && (!is_of_sender || has_progress || is_elsewhere)
 }
 
 /// Returns the records that give a number of its own to a sweep: the number `seq`, or the one that it has got already.
@@ -173,6 +184,12 @@ mod tests {
         assert!(is_numbered(log(sent_by(outside), Some(0), &[], Some(sent_by(outside)))));
         let own = MessageId { part: Part::WHOLE, ..of_app };
         assert!(!is_numbered(log(own, Some(7), &[1], Some(by_a_bee()))));
+
+        // the sender was in another log, and both apps have both logs now
+        let mut states = [log(by_a_bee(), Some(0), &[], None), log(by_a_bee(), Some(0), &[], None)];
+        let [first, second] = &mut states;
+        let records = number_begun(&mut [first, second], &[vec![0, 1], vec![0, 1]]);
+        assert_eq!(records.iter().map(|(log, _)| *log).collect::<Vec<_>>(), [0, 0, 0]);
 
         // the sender is in another log
         let mut states = [log(by_a_bee(), Some(0), &[], None), log(by_a_bee(), Some(0), &[], None)];

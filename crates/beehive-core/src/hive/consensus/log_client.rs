@@ -286,8 +286,12 @@ impl<W: ?Sized> LogClient<W> {
                     state.is_decided(&dead.record)
                 }
                 (Undecided::Said(dead, committed), Fate::Dead) => {
-                    let record =
+                    let mut record =
                         Arc::try_unwrap(dead).map_or_else(|dead| dead.record.clone(), |dead| dead.record);
+                    if let Record::Visited(visits) = &mut record {
+                        // those of dead entries before this one: see `log_visits`
+                        visits.extend(state.take_visited())
+                    }
                     let again = state.say(record, committed);
                     // both locks are still held, so no newer record can be appended before this one
                     append_to(journal, again)

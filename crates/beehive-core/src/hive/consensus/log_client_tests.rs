@@ -148,6 +148,22 @@ fn visits_in_a_dead_entry_are_recorded_by_the_next_run() {
     assert_eq!(journal.entries().len(), 2, "the committed entry has recorded them");
 }
 
+/// Who waits for the record knows that all visits are recorded, although the entry that contained them is dead.
+#[test]
+fn visits_are_recorded_when_their_record_is_committed_also_after_a_refusal() {
+    let (journal, client) = client();
+    visit(&client, 7);
+    run(&client, 1, None);
+    client.append_open();
+    let mut told = client.log_visits();
+    assert_eq!(visits(&journal), [vec![7], vec![]]);
+    client.aborted(EntryNumber(0));
+    assert_eq!(visits(&journal)[2..], [vec![7]]);
+    assert!(told.try_recv().is_err());
+    client.released(EntryNumber(3));
+    assert!(told.try_recv().is_ok())
+}
+
 #[test]
 fn many_visits_are_recorded_at_once() {
     let (journal, client) = client();

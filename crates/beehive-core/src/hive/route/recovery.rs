@@ -10,7 +10,7 @@ use crate::hive::consensus::open_sweeps::has_own_number;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::{LedLog, Link, Place, Stateless, Turn};
+use crate::hive::dispatch::turn::{LedLog, Place, Stateless, Turn};
 use crate::mutant::Mutant;
 use crate::state::DecodeError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,19 +24,17 @@ pub(crate) struct SenderQueues {
     lanes: BTreeSet<LaneId>,
     /// The messages to resend that a bee has handled already. Their acknowledgments were lost.
     handled: BTreeSet<MessageId>,
-    /// The sweeps that have begun and are not over, as their senders have sent them.
-    begun: BTreeSet<MessageId>,
+    /// The sweeps that have begun and are not over: what has begun them, as their senders have sent it, and their own ids.
+    begun: BTreeMap<MessageId, MessageId>,
     places: Places,
 }
 
 impl SenderQueues {
     /// Creates no queues yet, for the senders in these logs.
     pub(crate) fn new(hive: &HiveInner, logs: &[LedLog]) -> SenderQueues {
-        let all = logs.iter().flat_map(|(link, state)| unhandled(link.position(), state));
+        let all = || logs.iter().flat_map(unhandled);
         let places = Places::new(logs);
-        let begun = logs.iter().flat_map(|(link, state)| {
-            unhandled(link.position(), state).filter(|message| message.has_begun_apart(link))
-        });
+        let begun = all().filter(|message| message.has_begun_apart);
         // A message that needs no acknowledgment leaves the outbox when it is handled: see
         // `HiveInner::is_handled_without_bee`. In a cluster, a bee of another hive may have handled a message
         let is_acknowledged =
@@ -45,8 +43,8 @@ impl SenderQueues {
             logs.iter().filter(|_| hive.links.is_none()).flat_map(|(_, state)| state.outbox.keys());
         SenderQueues {
             queues: HashMap::default(),
-            lanes: all.map(|message| places.of(&message).lane).collect(),
-            begun: begun.map(|sweep| sweep.sent_as()).collect(),
+            lanes: all().map(|message| places.of(&message).lane).collect(),
+            begun: begun.map(|sweep| (sweep.sent_as(), sweep.waiting.emit.id)).collect(),
             places,
             handled: handled(outboxes.filter(is_acknowledged), logs.iter().map(|(_, state)| state)),
         }
@@ -81,37 +79,40 @@ struct Unhandled<'a> {
     state: &'a LogState,
     waiting: &'a Waiting,
     sweep: Option<&'a Sweep>,
+    /// Whether this is a sweep that has begun, in the log of the app that it visits, and the sender's messages need acknowledgments.
+    /// Then the sender's log has the message that has begun it, as the sender has sent it, until the sweep is over.
+    has_begun_apart: bool,
 }
 
 impl Unhandled<'_> {
     /// Returns the id that the sender gave the message. A sweep that has begun may have another one.
     fn sent_as(&self) -> MessageId {
-        let id = self.waiting.emit.id;
-        self.sweep.and_then(|sweep| sweep.began_by).filter(|_| has_own_number(&id)).unwrap_or(id)
+        let began_by = self.sweep.and_then(|sweep| sweep.began_by);
+        began_by.filter(|_| self.has_begun_apart).unwrap_or(self.waiting.emit.id)
     }
 
     /// If this is a sweep that a stateless handler has sent, returns the message that the handler has handled.
     fn handled_before(&self) -> Option<MessageId> {
-        self.sweep.and_then(|sweep| sweep.began_by).filter(|_| self.sent_as() == self.waiting.emit.id)
-    }
-
-    /// Checks whether this is a sweep that has begun, in the log of the app that it visits. If the sender's messages need
-    /// acknowledgments, the sender's log has the sweep as well, as the sender has sent it, until the sweep is over.
-    fn has_begun_apart(&self, log: &Link) -> bool {
-        let id = &self.waiting.emit.id;
-        self.sweep.is_some()
-            && match log.bees_move() {
-                true => has_own_number(id),
-                false => log.acknowledges(id.lane),
-            }
+        self.sweep.and_then(|sweep| sweep.began_by).filter(|_| !self.has_begun_apart)
     }
 }
 
 /// Returns the unhandled messages and unfinished sweeps in a log, in no order.
-fn unhandled(log: usize, state: &LogState) -> impl Iterator<Item = Unhandled<'_>> {
-    let messages = state.outbox.values().map(|waiting| (waiting, None));
-    let sweeps = state.sweeps.values().map(|sweep| (&sweep.waiting, Some(sweep)));
-    messages.chain(sweeps).map(move |(waiting, sweep)| Unhandled { log, state, waiting, sweep })
+fn unhandled<'a>((log, state): &'a LedLog) -> impl Iterator<Item = Unhandled<'a>> {
+    let has_begun_apart = |id: &MessageId| match log.bees_move() {
+        true => has_own_number(id),
+        false => log.acknowledges(id.lane),
+    };
+    let messages = state.outbox.values().map(|waiting| (waiting, None, false));
+    let sweeps =
+        state.sweeps.iter().map(move |(id, sweep)| (&sweep.waiting, Some(sweep), has_begun_apart(id)));
+    messages.chain(sweeps).map(|(waiting, sweep, has_begun_apart)| Unhandled {
+        log: log.position(),
+        state,
+        waiting,
+        sweep,
+        has_begun_apart,
+    })
 }
 
 /// Which messages decide the places of the sweeps that stateless handlers have sent: those that they have handled. A stateless
@@ -120,7 +121,7 @@ struct Places(BTreeMap<MessageId, MessageId>);
 
 impl Places {
     fn new(logs: &[LedLog]) -> Places {
-        let all = logs.iter().flat_map(|(link, state)| unhandled(link.position(), state));
+        let all = logs.iter().flat_map(unhandled);
         Places(all.filter_map(|sweep| Some((sweep.sent_as(), sweep.handled_before()?))).collect())
     }
 
@@ -199,11 +200,11 @@ fn handled<'a>(
 /// Returns the unhandled messages and unfinished sweeps of all logs, those of each sender in order of emission.
 fn in_order<'a>(logs: &'a [LedLog], places: &Places) -> Vec<Unhandled<'a>> {
     let (mut all, mut sweeps) = (Vec::new(), Vec::new());
-    for (link, state) in logs {
-        let mut in_log: Vec<_> = unhandled(link.position(), state).collect();
+    for log in logs {
+        let mut in_log: Vec<_> = unhandled(log).collect();
         in_log.sort_by_key(|message| message.waiting.order);
         let has_place_of_other = |message: &Unhandled<'_>| {
-            message.has_begun_apart(link) || places.of(message) != message.waiting.emit.id
+            message.has_begun_apart || places.of(message) != message.waiting.emit.id
         };
         let (of_other, mut rest): (Vec<_>, Vec<_>) = in_log.into_iter().partition(has_place_of_other);
         all.append(&mut rest);
@@ -265,8 +266,17 @@ pub(crate) fn send_again(
         }
 
         for message in all {
-            let Unhandled { log, state, waiting, sweep } = message;
+            let Unhandled { log, state, waiting, sweep, has_begun_apart } = message;
             let id = waiting.emit.id;
+            if let Some(sweep) = queues.begun.get(&id).filter(|_| !has_begun_apart) {
+                // The sweep goes on in the log of the app. When it is over, the message is acknowledged. If the sweep has the same
+                // id, it stays suspected.
+                if let Some(link) = hive.log_at(log).filter(|_| *sweep != id) {
+                    link.quarantine.swept(&id);
+                    link.quarantine.is_run(&Suspect { id, cell: None })
+                }
+                continue;
+            }
             let is_handled = || queues.handled.contains(&id) || hive.is_handled_without_bee(&waiting.emit);
             if sweep.is_none()
                 && hive.links.is_none()
@@ -276,14 +286,6 @@ pub(crate) fn send_again(
                 // The bee that remembers the message may not get it again: this program's map may drop it, or name another cell.
                 link.acknowledge(Acked { app: id.app, lane: id.lane, seq: id.seq, count: 1, part: id.part });
                 link.quarantine.is_run(&Suspect { id, cell: None });
-                continue;
-            }
-            if sweep.is_some()
-                && queues.begun.contains(&id)
-                && let Some(link) = hive.log_at(log).filter(|link| !message.has_begun_apart(link))
-            {
-                // The sweep goes on in the log of the app. When it is over, it is acknowledged
-                link.quarantine.swept(&id);
                 continue;
             }
             turn.office = hive.log_at(log).map_or(Office::NONE, |link| link.office());

@@ -285,7 +285,7 @@ pub(crate) fn resume<M: Message>(
         app: app.clone(),
         link,
         sweep: runs_as,
-        sent_as: sweep.began_by.filter(|_| has_own_number(&emit.id)).unwrap_or(emit.id),
+        sent_as: sweep.began_by.filter(|_| has_begun).unwrap_or(emit.id),
         visit: Arc::new(visit),
         open_visits,
         run,
