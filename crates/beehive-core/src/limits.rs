@@ -173,8 +173,12 @@ pub const STATELESS_PER_RECORD_MAX: usize = 65_536;
 /// Maximum number of cells whose visits are started by one of a sweep's log records.
 pub const SWEEP_STEP_MAX: usize = 1_024;
 
-/// Maximum number of cells of one sweep whose visits have started but are not committed.
+/// Maximum number of cells of one sweep whose visits have started but are not committed, apart for each log of the visited app.
 pub const SWEEP_WINDOW_MAX: usize = 4_096;
+
+/// If an app has several logs: maximum number of cells of one sweep whose visits wait because their logs do not commit earlier
+/// ones. The sweep goes on in the other logs meanwhile. When this number is reached, it waits for all logs.
+pub const SWEEP_CELLS_KEPT_BACK_MAX: usize = 65_536;
 
 /// Maximum number of threads that one app's blocking or spinning handlers may hold before the app's other cells have to
 /// wait. This many handlers can wait for external resources at the same time, and two such apps fit within

@@ -67,6 +67,7 @@ mod several_logs;
 mod shared_payloads;
 mod stalled_start;
 mod stalled_suspects;
+mod stalled_sweeps;
 mod stalled_ticks;
 mod stalls;
 mod stateless_recursion;

@@ -267,6 +267,11 @@ impl AppRuntime {
         self.led.is_some() || self.links.len() > 1
     }
 
+    /// Returns the number of logs in which the app's bees may be.
+    pub(crate) fn log_count(&self) -> usize {
+        self.led.as_ref().map_or(self.links.len(), |led| led.all().len())
+    }
+
     /// Gives up the logs that the hive no longer leads according to its replica of the registry, whose state is `view`. Returns
     /// whether there are any. Whoever adds a route that follows from this state must call this first: the next leader of such
     /// a log may have done what led to this route.

@@ -6,26 +6,27 @@
 //! exactly once, even across a crash.
 //!
 //! A running sweep is an entry in its sender's queue. The sender's later messages to a cell wait behind it
-//! until the cursor has passed that cell.
+//! until the cursor has passed that cell and its visit has been sent.
 //!
 //! The sender may be in another log. Then the sweep is in the log of the app that it visits, and the message that began it stays
 //! in the outbox of its sender until the sweep is over. After a crash, its place there is the place of the sweep, before
 //! everything that the sender has sent later, also on the lane of another bee into which it has merged.
+//!
+//! Each log of the app has a window of visits that are not yet committed. If the window of a bee's log is full, the cursor
+//! passes the bee's cells, and their visits are kept back until the log commits (`progress.rs`, `windows.rs`). So a log that
+//! commits nothing does not hold up the visits of bees in other logs.
 
 use crate::app::{Handlers, Handles};
 use crate::cell::{CellId, CellSet, HiveId, Outcome};
-use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::offices::Office;
-use crate::hive::admission::outside_lanes::{Admitted, Numbers};
+use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::{Delivery, RunDelivery};
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::pending::acknowledge as acknowledge_delivery;
-use crate::hive::consensus::journal::{
-    AppId, Emit, Emits, HandlerId, InputRuns, MessageId, Record, Suspect, Sweep, sweep_order,
-};
+use crate::hive::consensus::journal::{AppId, Emit, HandlerId, InputRuns, MessageId, Record, Suspect, Sweep};
 use crate::hive::consensus::open_sweeps::has_own_number;
 use crate::hive::consensus::quarantine::{Begun, set_aside};
 use crate::hive::dispatch::effects::RouteContext;
@@ -42,7 +43,10 @@ use crate::hive::run::journaled::{Draft, Steps, record};
 use crate::hive::run::results::{end_with_error, release};
 use crate::hive::run::transaction::{Run, execute};
 use crate::hive::sweep::open_visits::OpenVisits;
+use crate::hive::sweep::opening::{Opening, number_of_its_own};
+use crate::hive::sweep::progress::{Progress, Unvisited};
 use crate::hive::sweep::unlogged_sweep::{Visit, is_here, sweep_emit, visits_of};
+use crate::hive::sweep::windows::Windows;
 use crate::key::Key;
 use crate::limits;
 use crate::message::{Each, Error, Message};
@@ -54,92 +58,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The start of a sweep that is not part of a bee's record.
-struct Opening {
-    /// The record that starts the sweep.
-    record: Record,
-    /// The batch from outside that is closed when the record is committed.
-    admitted: Option<Arc<Admitted>>,
-    /// The sweep's own sequence number, if it has one.
-    reserved: Option<Reserved>,
-}
-
-/// Reserves a sequence number for a sweep on the lane of its app, if bees may move from one log to another.
-/// The visits are parts of this number, by which a bee in another log recognizes duplicates. The number of
-/// the message that begins the sweep cannot be used, because the floor of its lane is that of another log.
-fn number_of_its_own(link: &Link, app: u16) -> Option<Reserved> {
-    link.bees_move().then(|| link.reserve(AppId(app)))
-}
-
-impl Opening {
-    /// Creates the opening of sweep `emit`, which is started by message `consumed` in log `link`. Returns
-    /// `None` if the message is a duplicate that has already started its sweep.
-    fn of(
-        link: &Link,
-        consumed: MessageId,
-        handler: HandlerId,
-        admitted: Option<Arc<Admitted>>,
-        (emit, reserved): (Emit, Option<Reserved>),
-    ) -> Option<Opening> {
-        let input = link.input_without_bee(consumed, handler, admitted.as_ref())?;
-        let id = reserved.as_ref().map_or(emit.id, |reserved| reserved.id);
-        let record =
-            Record::Admit { app: consumed.app, handler, input, emits: Emits(vec![Emit { id, ..emit }]) };
-        Some(Opening { record, admitted, reserved })
-    }
-
-    /// Commits the record.
-    async fn commit(self, link: &Link, hive: &HiveInner) {
-        let Opening { record, admitted, reserved } = self;
-        let emit = match (&record, &reserved) {
-            (Record::Admit { emits, .. }, Some(_)) => emits.first().cloned(),
-            _ => None,
-        };
-
-        if !link.commit(record).await {
-            if !hive.is_over() {
-                // the next leader of the log knows whether the sweep has begun
-                admitted.iter().for_each(|admitted| admitted.close())
-            }
-            return;
-        }
-        link.lanes.bees.sent(link.office(), &emit);
-        drop(reserved);
-        admitted.iter().for_each(|admitted| admitted.close())
-    }
-}
-
-/// A sweep's progress.
-struct Progress {
-    /// The start of the sweep; `None` if it has been committed or is part of a bee's record.
-    opening: Option<Opening>,
-    /// The first cell that the cursor has not passed; `None` if it has passed all cells.
-    next: Option<CellId>,
-    /// Cells that had no owner when their visit was due. The next record removes them from the log's open
-    /// cells.
-    gone: Vec<CellId>,
-    /// Cells whose bees may be about to leave for another hive. They are visited when it is clear whether they stay.
-    later: Vec<CellId>,
-}
-
 /// Pause before the cells of bees that may leave are visited again.
 const PAUSE: Duration = Duration::from_millis(1);
-
-/// The cells that a step could not visit.
-#[derive(Default)]
-struct Unvisited {
-    /// Those without an owner.
-    gone: Vec<CellId>,
-    /// Those whose owners may be about to leave for another hive.
-    later: Vec<CellId>,
-}
-
-impl Progress {
-    fn note(&mut self, unvisited: Unvisited) {
-        self.gone.extend(unvisited.gone);
-        self.later.extend(unvisited.later)
-    }
-}
 
 /// A running sweep.
 struct Cursor<M: Message> {
@@ -156,6 +76,16 @@ struct Cursor<M: Message> {
     /// The cause of the visits; `None` for a sweep resumed after a crash.
     cause: Option<Arc<Cause>>,
     progress: Mutex<Progress>,
+    /// The windows of the app's logs; empty if the app has one log.
+    windows: Mutex<Windows<M>>,
+}
+
+/// What a sweep has to do next.
+struct Due {
+    /// Cells whose visits were kept back, and have room now.
+    kept_back: Vec<CellId>,
+    /// Whether the cursor may move on.
+    moves_on: bool,
 }
 
 /// Starts the sweep for message `index` of a batch, either immediately or when the record under construction
@@ -208,7 +138,10 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         }
     };
 
-    let open_visits = Arc::<OpenVisits>::default();
+    let open_visits = Arc::new(match link.acknowledges(sent_as.lane) {
+        true => OpenVisits::of_whole(None),
+        false => OpenVisits::default(),
+    });
     let Some(visit) = Arc::into_inner(visit) else { return };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
@@ -219,12 +152,8 @@ pub(crate) fn begin<A: Handlers + Handles<Each<K, M>>, K: Key, M: Message>(
         open_visits,
         run,
         cause: cx.turn.cause.clone(),
-        progress: Mutex::new(Progress {
-            opening,
-            next: Some(CellId(0)),
-            gone: Vec::new(),
-            later: Vec::new(),
-        }),
+        progress: Mutex::new(Progress::new(opening, Some(CellId(0)))),
+        windows: Mutex::default(),
     });
 
     match cx.held() {
@@ -279,7 +208,7 @@ pub(crate) fn resume<M: Message>(
         },
     };
 
-    let open_visits = Arc::new(OpenVisits::of_resumed(&link, emit.id));
+    let open_visits = Arc::new(OpenVisits::of_whole(Some((link.clone(), emit.id))));
     let Some(visit) = Visit::new(&batch, 0, Some((runs_as, open_visits.clone()))) else { return Ok(()) };
     let cursor = Arc::new(Cursor {
         app: app.clone(),
@@ -290,7 +219,8 @@ pub(crate) fn resume<M: Message>(
         open_visits,
         run,
         cause: None,
-        progress: Mutex::new(Progress { opening, next: sweep.next, gone: Vec::new(), later: Vec::new() }),
+        progress: Mutex::new(Progress::new(opening, sweep.next)),
+        windows: Mutex::default(),
     });
 
     let open: Vec<CellId> = sweep.open.iter().copied().collect();
@@ -319,7 +249,13 @@ impl<M: Message> Cursor<M> {
             return opening.commit(&self.link, &hive).await;
         }
 
-        self.open_visits.room().await;
+        let Some(Due { kept_back, moves_on }) = self.due(&hive).await else { return };
+
+        if !kept_back.is_empty() {
+            let unvisited = Turn::with(&hive, Place::Runners, |turn| self.send_visits(&kept_back, turn));
+            self.progress.lock().note_sent(&kept_back, unvisited)
+        }
+
         let later = std::mem::take(&mut self.progress.lock().later);
         if !later.is_empty() {
             hive.platform.sleep(PAUSE).await;
@@ -332,7 +268,8 @@ impl<M: Message> Cursor<M> {
         };
 
         let (mut owners, mut next) = (Vec::new(), first);
-        while let Some(first) = next
+        while moves_on
+            && let Some(first) = next
             && owners.len() < limits::SWEEP_STEP_MAX
         {
             let (more, then) = self.app.routes.next_cells(first, limits::SWEEP_STEP_MAX - owners.len());
@@ -352,7 +289,7 @@ impl<M: Message> Cursor<M> {
         }
 
         let unvisited = Turn::with(&hive, Place::Runners, |turn| {
-            let mut unvisited = Unvisited::default();
+            let mut unvisited = Unvisited::behind(self.progress.lock().full_logs());
             // a bee that has ended since the step began refuses its visit
             let refused = self.send_to(owners, &mut unvisited, turn);
             self.find_and_send(refused, &mut unvisited, turn);
@@ -363,6 +300,33 @@ impl<M: Message> Cursor<M> {
         progress.next = next
     }
 
+    /// Waits until there is something to do. Returns `None` if the hive is over, or no longer leads the sweep's log.
+    async fn due(&self, hive: &Arc<HiveInner>) -> Option<Due> {
+        if !self.app.has_several_logs() {
+            self.open_visits.room().await;
+            return Some(Due { kept_back: Vec::new(), moves_on: true });
+        }
+
+        loop {
+            let fewer = self.open_visits.fewer();
+            if self.link.is_deposed() {
+                return None;
+            }
+            {
+                let (mut progress, windows) = (self.progress.lock(), self.windows.lock());
+                let kept_back = progress.take_kept_back(|log| windows.has_room(log));
+                let moves_on = progress.may_move_on() && windows.any_has_room(self.app.log_count());
+                if moves_on || !kept_back.is_empty() || !progress.waits_for_room() {
+                    return Some(Due { kept_back, moves_on });
+                }
+            }
+            tokio::select! {
+                () = fewer => {}
+                () = hive.over() => return None,
+            }
+        }
+    }
+
     /// Checks whether the sweep has committed all its own records, or this hive goes on with it no longer. Its visits may still be
     /// uncommitted.
     fn is_over(&self) -> bool {
@@ -370,9 +334,7 @@ impl<M: Message> Cursor<M> {
             // the next leader of the log goes on with it
             return true;
         }
-        let progress = self.progress.lock();
-        let is_all_visited = progress.gone.is_empty() && progress.later.is_empty();
-        progress.opening.is_none() && progress.next.is_none() && is_all_visited
+        self.progress.lock().is_over()
     }
 
     /// Sends one visit to each bee that owns some of these cells. Returns the cells that it could not visit.
@@ -414,9 +376,21 @@ impl<M: Message> Cursor<M> {
             let Some((_, bee)) = visited.first() else { continue };
             let cells: CellSet = visited.iter().map(|(cell, _)| *cell).collect();
             let count = cells.len();
+            let visit = match self.app.has_several_logs() {
+                false => self.visit.clone(),
+                true => match self.visit_within(bee, &cells, unvisited, turn.hive) {
+                    Some(visit) => visit,
+                    None => continue,
+                },
+            };
+            if let Some((_, open_visits)) = &visit.open_visits {
+                open_visits.begin(count)
+            }
+            self.visit.expect(1);
+
             let delivery = Delivery {
                 run: self.run,
-                batch: self.visit.clone(),
+                batch: visit,
                 office: Office::NONE,
                 back: None,
                 cause: self.cause.clone(),
@@ -426,10 +400,8 @@ impl<M: Message> Cursor<M> {
                 cells,
             };
 
-            self.open_visits.begin(count);
-            self.visit.expect(1);
             if let Err(refused) = bee.clone().push(delivery, turn) {
-                self.open_visits.over(count);
+                refused.batch.committed(count);
                 self.visit.done();
                 if bee.is_leaving() {
                     unvisited.later.extend(refused.cells);
@@ -441,6 +413,26 @@ impl<M: Message> Cursor<M> {
             }
         }
         ended
+    }
+
+    /// Returns the visit of a bee, which counts in the window of the bee's log. If this window has no room for the visit, or if earlier
+    /// cells of the log are kept back, keeps back these cells, too, and returns `None`.
+    fn visit_within(
+        &self,
+        bee: &Bee,
+        cells: &CellSet,
+        unvisited: &mut Unvisited,
+        hive: &HiveInner,
+    ) -> Option<Arc<Visit<M>>> {
+        let Some(log) = bee.log() else { return Some(self.visit.clone()) };
+        let has_turn = !unvisited.is_full(log);
+        let visit = has_turn
+            .then(|| self.windows.lock().visit_within(log, cells.len(), &self.visit, || hive.log_at(log)));
+        let visit = visit.flatten();
+        if visit.is_none() {
+            unvisited.keep_back(log, cells)
+        }
+        visit
     }
 }
 
@@ -486,10 +478,7 @@ impl<M: Message> Blocked for Waiting<M> {
         if self.0.link.lanes.breaks(Mutant::EachOvertaken) {
             return true;
         }
-        match self.0.progress.lock().next {
-            Some(next) => cells.iter().all(|cell| sweep_order(*cell) < sweep_order(next)),
-            None => true,
-        }
+        self.0.progress.lock().has_passed(cells)
     }
 
     fn try_deliver(self: Box<Self>, turn: &mut Turn) -> Result<(), Box<dyn Blocked>> {

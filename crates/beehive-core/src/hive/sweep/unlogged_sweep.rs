@@ -192,6 +192,17 @@ impl<M: Message> Visit<M> {
         let source = Source { chance: batch.source.chance_of(u64::from(index)), ..batch.source.clone() };
         Some(Visit { message, source, report, open_visits })
     }
+
+    /// Returns the same visit, counted apart from this one: for the bees in one of several logs.
+    pub(crate) fn in_window(&self) -> Visit<M> {
+        let open_visits = self.open_visits.as_ref();
+        Visit {
+            message: self.message.clone(),
+            source: self.source.clone(),
+            report: self.report.clone(),
+            open_visits: open_visits.map(|(sweep, open)| (*sweep, Arc::new(open.in_another_log()))),
+        }
+    }
 }
 
 impl<M: Message> AnyBatch for Visit<M> {
