@@ -42,6 +42,10 @@ pub const BLOCKED_EXAMINED_MAX: usize = 4_096;
 /// it. Then the others go first. Each time that this happens to a message, it may take twice as long.
 pub const SUSPECT_TURN_MAX: Duration = Duration::from_secs(1);
 
+/// Number of threads that may wait for the crash marker of one log, before quarantined messages run. When it is reached, further
+/// bees with such messages wait without a thread.
+pub const MARKER_WAITERS_PER_LOG_MAX: usize = 8;
+
 /// How far the hive's time may leap at the start, from the latest time in its logs towards the clock of the machine. It is
 /// longer than a restart takes, and shorter than what the apps' settings let expire.
 pub const CLOCK_JUMP_MAX: Duration = Duration::from_secs(30);

@@ -47,6 +47,7 @@ mod order_across_turns;
 mod outside_timers;
 mod overwritten_changes;
 mod ownership_handover;
+mod parked_suspects;
 mod poison_messages;
 mod postpone;
 mod postponed_answers;

@@ -489,6 +489,8 @@ impl Bee {
         turn: &mut Turn,
     ) {
         loop {
+            // the log whose crash marker too many threads are waiting for
+            let mut parks: Option<Arc<Link>> = None;
             // start no delivery while a task is waiting for the body, so that the log can decide all pending
             // records
             while !waited_for
@@ -496,6 +498,11 @@ impl Bee {
                 && !body.has_lost_log()
                 && let Some(delivery) = queue.pop_front()
             {
+                parks = body.parks_before(&delivery, self.app.index);
+                if parks.is_some() {
+                    queue.push_front(delivery);
+                    break;
+                }
                 self.run_one(&mut body, delivery, turn);
                 body.reconcile(&self, &mut queue, turn);
                 if turn.is_over() {
@@ -547,7 +554,7 @@ impl Bee {
                 waited_for = false;
             }
 
-            if mailbox.queue.is_empty() || waited_for {
+            if mailbox.queue.is_empty() || waited_for || parks.is_some() {
                 let spare = if mailbox.queue.is_empty() {
                     std::mem::take(&mut mailbox.queue)
                 } else {
@@ -564,6 +571,9 @@ impl Bee {
                 local.keep(queue);
                 if note {
                     self.app.note_idle(&self)
+                }
+                if let Some(link) = parks {
+                    self.park(&link, turn)
                 }
                 return;
             }

@@ -26,6 +26,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod leaving;
 pub(crate) mod lifecycle;
 pub(crate) mod mailbox;
+mod parked;
 pub(crate) mod pending;
 mod restored;
 pub(crate) mod routing_table;

@@ -21,6 +21,7 @@ pub(crate) mod inner;
 pub(crate) mod outputs;
 pub(crate) mod overflow_pool;
 pub(crate) mod probe;
+pub(crate) mod resumed;
 pub(crate) mod sender;
 pub(crate) mod turn;
 pub(crate) mod types;

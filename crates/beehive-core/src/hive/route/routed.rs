@@ -8,7 +8,7 @@ use crate::hash::HashSet;
 use crate::hive::admission::outside_lanes::{Admitted, Numbers};
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::consensus::journal::{Emit, Emits, HandlerId, LaneId, MessageId, Suspect};
-use crate::hive::consensus::quarantine::{Begun, set_aside};
+use crate::hive::consensus::quarantine::{Begun, Work, set_aside};
 use crate::hive::dispatch::effects::{Effects, HeldEffects, RouteContext};
 use crate::hive::dispatch::sender::deferred::{Deferred, DeferredQueue, Onward};
 use crate::hive::dispatch::sender::ordered_release;
@@ -73,6 +73,7 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
         queue: cx.queue.share(),
         cause: cx.turn.cause.clone(),
         office: cx.turn.office,
+        quarantined: quarantined(routed, &range, cx),
         route: Box::new(move |cx| {
             onward.route_on(&batch, range, position, cx);
             if let Some(admitted) = batch.admitted() {
@@ -87,6 +88,21 @@ pub(crate) fn leave(routed: &dyn Routed, range: Range<u32>, cx: &mut RouteContex
             cx.queue.leave(app, deferred, cx.turn)
         }
     }
+}
+
+/// Returns the log whose crash marker must name these messages before the handler runs, if they are quarantined.
+fn quarantined(routed: &dyn Routed, range: &Range<u32>, cx: &RouteContext) -> Option<(Arc<Link>, Work)> {
+    let quarantine = cx.turn.hive.logs.as_ref().map(|logs| &logs.quarantine);
+    quarantine.filter(|quarantine| quarantine.is_any())?;
+
+    let (batch, app) = (routed.batch(), routed.handler().app);
+    let id = |index| batch.source().message_id(index, app);
+    let (first, last) = (id(range.start), id(range.end.saturating_sub(1)));
+    let link = match batch.admitted() {
+        Some(_) => cx.turn.hive.log_for_stateless(first),
+        None => log_of_sender(first, cx),
+    };
+    link.filter(|link| link.quarantine.concerns(first, last)).map(|link| (link, Work::Messages(first, last)))
 }
 
 /// Defers the routing of messages until the stack has unwound, because the stack is too deep or because

@@ -15,11 +15,15 @@
 //! being run again. So a message may crash four processes. One naming is not enough, because a process that is killed from
 //! outside accuses the message that happens to be running.
 //!
+//! A message holds its thread while it waits for its marker. Only a few threads wait for each log; further bees and deferred
+//! messages are parked (`parking.rs`).
+//!
 //! If the previous incarnation stopped cleanly, unfinished messages only wait until a marker of this incarnation
 //! is committed. Otherwise a message could crash one incarnation after the other before any of
 //! them has left a marker. All other messages cost one flag load per run.
 
 mod names;
+mod parking;
 mod suspects;
 mod turns;
 
@@ -31,6 +35,8 @@ use crate::limits;
 use crate::message::{Error, ErrorKind};
 use crate::mutant::{Mutant, Mutation};
 use names::Names;
+use parking::Parking;
+pub(crate) use parking::{Resume, Resumed, Work};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -141,6 +147,10 @@ pub(crate) struct Quarantine {
     turns: Mutex<Turns>,
     /// Notified when `turns` changes.
     turns_changed: Condvar,
+    /// No other lock is taken under this one.
+    parking: Mutex<Parking>,
+    /// Whether as many threads as may do so wait for the marker of any log. Changed under the lock of `parking`.
+    any_full: AtomicBool,
     mutation: Mutation,
 }
 
@@ -170,6 +180,8 @@ impl Quarantine {
             names: Mutex::new(vec![Names::default(); room]),
             turns: Mutex::new(Turns::new(room, newest.map_or(0, |newest| newest.saturating_add(1)))),
             turns_changed: Condvar::new(),
+            parking: Mutex::new(Parking::new(room)),
+            any_full: AtomicBool::new(false),
             mutation,
         }
     }
@@ -215,6 +227,7 @@ impl Quarantine {
             self.any.store(!suspects.is_empty(), Ordering::Release)
         }
         self.turns_changed.notify_all();
+        self.resume_all_of(position)
     }
 
     /// Appends a crash marker to each log: from now on, if the process exits without calling
@@ -240,17 +253,25 @@ impl Quarantine {
         logs: impl IntoIterator<Item = &'a Arc<LogClient<W>>>,
     ) -> Vec<oneshot::Receiver<()>> {
         // no other marker follows
-        let _names = self.names.lock();
-        self.stop_waiting();
+        let names = self.names.lock();
+        self.end_turns();
         // a handler that is still running after the grace period may still crash the process
-        match self.running_on.lock().is_empty() {
+        let removed = match self.running_on.lock().is_empty() {
             true => logs.into_iter().map(|log| MarkedLog::append(&**log, None)).collect(),
             false => Vec::new(),
-        }
+        };
+        drop(names);
+        self.end_parking();
+        removed
     }
 
     /// Ends all waiting for markers, now and later.
     pub(crate) fn stop_waiting(&self) {
+        self.end_turns();
+        self.end_parking()
+    }
+
+    fn end_turns(&self) {
         self.turns.lock().is_over = true;
         self.turns_changed.notify_all();
     }
@@ -352,6 +373,7 @@ impl Quarantine {
 
         // waiting blocks this thread just as a slow handler does, so report it in the same way
         threads.begin_run(slot, app, handler);
+        let waits = self.waits(log.position());
         let begun = match self.unclean.load(Ordering::Acquire) {
             true => {
                 self.running_on.lock().push(this_thread);
@@ -359,6 +381,7 @@ impl Quarantine {
                     true => self.name_alone(&log, threads, suspect),
                     false => self.name(&log, threads, suspect, next),
                 }
+                drop(waits);
                 let noted = Noted { quarantine: self, suspect, log: log.clone(), is_alone: runs_alone };
                 match log.is_deposed() {
                     true => {
@@ -370,6 +393,7 @@ impl Quarantine {
             }
             false => {
                 drop(self.wait(|turns| turns.is_over || log.is_deposed() || turns.is_any()));
+                drop(waits);
                 if log.is_deposed() { Begun::Deposed } else { Begun::Plainly }
             }
         };

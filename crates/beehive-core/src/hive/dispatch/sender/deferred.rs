@@ -11,9 +11,11 @@
 
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::offices::Office;
+use crate::hive::consensus::quarantine::Work;
 use crate::hive::dispatch::effects::{Effect, RouteContext, Sink};
+use crate::hive::dispatch::resumed::resume;
 use crate::hive::dispatch::sender::queue::SenderQueue;
-use crate::hive::dispatch::turn::{Runnable, Turn};
+use crate::hive::dispatch::turn::{Link, Runnable, Turn};
 use crate::hive::message::batch::Messages;
 use crate::panics;
 use crate::time::Time;
@@ -44,6 +46,9 @@ pub(crate) struct Deferred {
     pub(crate) cause: Option<Arc<Cause>>,
     /// The log to which the sender belongs.
     pub(crate) office: Office,
+    /// The log whose crash marker must name the messages before they run, and the messages; `None` if they are not
+    /// quarantined.
+    pub(crate) quarantined: Option<(Arc<Link>, Work)>,
     /// The routing itself.
     pub(crate) route: Effect,
 }
@@ -62,6 +67,16 @@ impl State {
     fn put_first(&mut self, unfinished: &mut Vec<Deferred>) {
         unfinished.drain(..).rev().for_each(|deferred| self.queue.push_front(deferred))
     }
+}
+
+/// What becomes of the first entry of a queue.
+enum Parked {
+    /// It runs now.
+    Runs(Deferred),
+    /// It waits with the queue, which is parked.
+    Waits,
+    /// It is in the queue, and need not wait any more.
+    Again,
 }
 
 /// One sender's deferred work: either its work for one app, or everything that nested too deeply.
@@ -113,6 +128,23 @@ impl DeferredQueue {
         next
     }
 
+    /// Parks the queue if too many threads wait for the crash marker of the log of `next`, its first entry. The queue stays
+    /// scheduled, so whoever resumes it is the only one who runs it.
+    fn park(self: &Arc<Self>, next: Deferred, turn: &Turn) -> Parked {
+        let Some((link, work)) = &next.quarantined else { return Parked::Runs(next) };
+        let (link, work) = (link.clone(), *work);
+        if !link.quarantine.must_park(&link, || Some(work)) {
+            return Parked::Runs(next);
+        }
+        // first, because another thread may resume the queue as soon as it is parked
+        self.state.lock().queue.push_front(next);
+        let key = Arc::as_ptr(self) as usize;
+        match link.quarantine.park(&link, key, || resume(self.clone(), turn.hive)) {
+            true => Parked::Waits,
+            false => Parked::Again,
+        }
+    }
+
     /// Drops the entries that have not begun, outside the lock, because dropping a message may run the app's
     /// code.
     fn clear(&self) {
@@ -136,10 +168,16 @@ impl Runnable for DeferredQueue {
 
     fn run(self: Arc<Self>, turn: &mut Turn) {
         let mut unfinished = Vec::new();
-        while let Some(Deferred { mut queue, cause, office, route }) = self.next(&mut unfinished) {
+        while let Some(next) = self.next(&mut unfinished) {
             if turn.hive.is_over() {
                 return self.clear();
             }
+            let next = match self.park(next, turn) {
+                Parked::Runs(next) => next,
+                Parked::Waits => return,
+                Parked::Again => continue,
+            };
+            let Deferred { mut queue, cause, office, route, .. } = next;
 
             (turn.cause, turn.office) = (cause, office);
             turn.unfinished = self.is_deep.then(Vec::new);
@@ -199,7 +237,7 @@ impl RouteContext<'_, '_> {
         });
 
         let (queue, cause, office) = (self.queue.share(), self.turn.cause.clone(), self.turn.office);
-        let deferred = Deferred { queue, cause, office, route };
+        let deferred = Deferred { queue, cause, office, quarantined: None, route };
         match &mut self.turn.unfinished {
             Some(unfinished) => unfinished.push(deferred),
             None => self.queue.defer(app, deferred, self.turn),

@@ -1,0 +1,201 @@
+//! Work that is parked, and holds no thread, because other threads already wait for the crash marker of its log.
+//!
+//! A quarantined message holds its thread until its log has committed the marker that names it. If a log commits nothing, its
+//! messages could hold all threads that the app may have, and bees of the app in other logs would not run. So when
+//! [`limits::MARKER_WAITERS_PER_LOG_MAX`] threads wait for the marker of a log, other work of this log that has
+//! quarantined messages is parked before it begins: a bee with its mailbox, or a sender's deferred messages.
+//!
+//! Parked work is resumed piece by piece, oldest first: by a thread that no longer waits, and by a piece that was resumed,
+//! when it has run ([`Resumed`]). No piece is forgotten. Work is parked under the lock under which the number of waiting
+//! threads changes, so while any work of a log is parked, threads wait that resume a piece when they go on, or a piece is being
+//! resumed. That piece resumes the next one also if it finds nothing to run, for example because the bee has merged meanwhile.
+
+use super::Quarantine;
+use crate::hive::consensus::journal::MessageId;
+use crate::hive::consensus::log_client::LogClient;
+use crate::limits;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Resumes parked work on another thread. Returns the token if there is no other thread, because the hive was dropped.
+pub(crate) type Resume = Box<dyn FnOnce(Resumed) -> Option<Resumed> + Send>;
+
+/// What a piece of work is about to handle.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    /// The messages from the first to the last one, on the same lane.
+    Messages(MessageId, MessageId),
+    /// Visits of this sweep.
+    Visits(MessageId),
+}
+
+/// The work of one log.
+#[derive(Default)]
+struct OfLog {
+    /// Number of threads that wait for the log's marker.
+    waiting: usize,
+    /// The parked work, oldest first, each piece with its key.
+    parked: VecDeque<(usize, Resume)>,
+    /// The keys of the parked work: a bee runs again when it gets a message, and is then parked already.
+    keys: BTreeSet<usize>,
+}
+
+impl OfLog {
+    fn is_full(&self) -> bool {
+        self.waiting >= limits::MARKER_WAITERS_PER_LOG_MAX
+    }
+
+    fn take_next(&mut self) -> Option<Resume> {
+        let (key, next) = self.parked.pop_front()?;
+        self.keys.remove(&key);
+        Some(next)
+    }
+}
+
+/// The threads that wait for markers, and the parked work.
+pub(super) struct Parking {
+    logs: Vec<OfLog>,
+    /// Whether the hive has stopped, so that nobody waits for a marker any more.
+    is_over: bool,
+}
+
+impl Parking {
+    /// There are never more than `room` logs.
+    pub(super) fn new(room: usize) -> Parking {
+        Parking { logs: (0..room).map(|_| OfLog::default()).collect(), is_over: false }
+    }
+
+    fn is_full(&self, log: usize) -> bool {
+        !self.is_over && self.logs.get(log).is_some_and(OfLog::is_full)
+    }
+
+    /// Changes the number of threads that wait for a log's marker. Returns whether any log has as many of them as it may have.
+    fn wait(&mut self, log: usize, change: impl FnOnce(&mut usize)) -> bool {
+        if let Some(of_log) = self.logs.get_mut(log) {
+            change(&mut of_log.waiting)
+        }
+        self.logs.iter().any(OfLog::is_full)
+    }
+}
+
+/// A thread that waits for the marker of a log.
+pub(super) struct Waits<'a> {
+    quarantine: &'a Arc<Quarantine>,
+    log: usize,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.quarantine.count_waiting(self.log, |waiting| *waiting -= 1);
+        self.quarantine.resume_next(self.log)
+    }
+}
+
+/// A piece of work that is resumed. When this value is dropped, it is the turn of the next one.
+pub(crate) struct Resumed {
+    /// `None` if no other piece is to be resumed.
+    quarantine: Option<Arc<Quarantine>>,
+    log: usize,
+}
+
+impl Drop for Resumed {
+    fn drop(&mut self) {
+        if let Some(quarantine) = self.quarantine.take() {
+            quarantine.resume_next(self.log)
+        }
+    }
+}
+
+impl Quarantine {
+    /// Counts the calling thread among those that wait for the marker of a log.
+    pub(super) fn waits(self: &Arc<Self>, log: usize) -> Waits<'_> {
+        self.count_waiting(log, |waiting| *waiting += 1);
+        Waits { quarantine: self, log }
+    }
+
+    fn count_waiting(&self, log: usize, change: impl FnOnce(&mut usize)) {
+        let mut parking = self.parking.lock();
+        let any_full = parking.wait(log, change);
+        // under the lock, so that the last change counts
+        self.any_full.store(any_full, Ordering::Relaxed)
+    }
+
+    /// Checks whether so many threads wait for the marker of `log` that this work should be parked. A thread that comes at the
+    /// same time as others may find that it should not, and waits all the same.
+    #[inline]
+    pub(crate) fn must_park<W: ?Sized>(
+        &self,
+        log: &LogClient<W>,
+        work: impl FnOnce() -> Option<Work>,
+    ) -> bool {
+        self.any_full.load(Ordering::Relaxed) && self.is_to_park(log, work())
+    }
+
+    #[cold]
+    fn is_to_park<W: ?Sized>(&self, log: &LogClient<W>, work: Option<Work>) -> bool {
+        if !self.parking.lock().is_full(log.position()) || log.is_deposed() {
+            return false;
+        }
+        match work {
+            Some(Work::Messages(first, last)) => self.concerns(first, last),
+            Some(Work::Visits(sweep)) => self.suspects.lock().sweeps.contains_key(&sweep),
+            None => false,
+        }
+    }
+
+    /// Parks work until fewer threads wait for the marker of `log`. No other work has the same `key` at the same time. Returns
+    /// `false` if the work is to run now. The work must be ready to run on another thread when this is called.
+    pub(crate) fn park<W: ?Sized>(
+        &self,
+        log: &LogClient<W>,
+        key: usize,
+        resume: impl FnOnce() -> Resume,
+    ) -> bool {
+        let mut parking = self.parking.lock();
+        if !parking.is_full(log.position()) || log.is_deposed() {
+            return false;
+        }
+        if let Some(of_log) = parking.logs.get_mut(log.position())
+            && of_log.keys.insert(key)
+        {
+            of_log.parked.push_back((key, resume()))
+        }
+        true
+    }
+
+    /// Resumes the next piece of a log's work, if fewer threads wait for the log's marker than may.
+    fn resume_next(self: &Arc<Self>, log: usize) {
+        let next = {
+            let mut parking = self.parking.lock();
+            parking.logs.get_mut(log).filter(|of_log| !of_log.is_full()).and_then(OfLog::take_next)
+        };
+        if let Some(resume) = next
+            && let Some(mut unused) = resume(Resumed { quarantine: Some(self.clone()), log })
+        {
+            // the hive was dropped, and nothing runs any more
+            unused.quarantine = None
+        }
+    }
+
+    /// Resumes all work of a log that the hive no longer leads: it finds that it has nothing to do.
+    pub(super) fn resume_all_of(&self, log: usize) {
+        let all = self.parking.lock().logs.get_mut(log).map(|of_log| {
+            of_log.keys.clear();
+            std::mem::take(&mut of_log.parked)
+        });
+        for (_, resume) in all.into_iter().flatten() {
+            drop(resume(Resumed { quarantine: None, log }))
+        }
+    }
+
+    /// Resumes all work, because the hive stops. From now on, none is parked.
+    pub(super) fn end_parking(&self) {
+        let logs = {
+            let mut parking = self.parking.lock();
+            parking.is_over = true;
+            parking.logs.len()
+        };
+        (0..logs).for_each(|log| self.resume_all_of(log))
+    }
+}
