@@ -152,11 +152,22 @@ impl Quarantine {
         key: usize,
         resume: impl FnOnce() -> Resume,
     ) -> bool {
+        self.park_at(log.position(), || log.is_deposed(), key, resume)
+    }
+
+    fn park_at(
+        &self,
+        log: usize,
+        is_deposed: impl FnOnce() -> bool,
+        key: usize,
+        resume: impl FnOnce() -> Resume,
+    ) -> bool {
         let mut parking = self.parking.lock();
-        if !parking.is_full(log.position()) || log.is_deposed() {
+        // Under the lock. If the hive loses the log after this look, it resumes all work of the log after that
+        if !parking.is_full(log) || is_deposed() {
             return false;
         }
-        if let Some(of_log) = parking.logs.get_mut(log.position())
+        if let Some(of_log) = parking.logs.get_mut(log)
             && of_log.keys.insert(key)
         {
             of_log.parked.push_back((key, resume()))
@@ -197,5 +208,73 @@ impl Quarantine {
             parking.logs.len()
         };
         (0..logs).for_each(|log| self.resume_all_of(log))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutant::Mutation;
+    use parking_lot::Mutex;
+
+    const MOST: usize = limits::MARKER_WAITERS_PER_LOG_MAX;
+
+    /// The pieces that were resumed and have not run yet.
+    type Running = Arc<Mutex<Vec<(usize, Resumed)>>>;
+
+    fn park(quarantine: &Quarantine, log: usize, key: usize, running: &Running) -> bool {
+        let running = running.clone();
+        let resume = move |resumed| {
+            running.lock().push((key, resumed));
+            None
+        };
+        quarantine.park_at(log, || false, key, || Box::new(resume))
+    }
+
+    /// Returns the piece that was resumed, if there is just one. It ends when it is dropped.
+    fn next(running: &Running) -> Option<(usize, Resumed)> {
+        let mut running = running.lock();
+        assert!(running.len() <= 1, "one after the other");
+        running.pop()
+    }
+
+    #[test]
+    fn parked_work_is_resumed_piece_by_piece() {
+        let quarantine = Arc::new(Quarantine::new(&[], 2, Mutation::default()));
+        let running = Running::default();
+        let mut waiting: Vec<_> = (1..MOST).map(|_| quarantine.waits(0)).collect();
+        assert!(!park(&quarantine, 0, 1, &running), "one more thread may wait");
+        waiting.push(quarantine.waits(0));
+        assert!([1, 2, 1, 3].iter().all(|key| park(&quarantine, 0, *key, &running)));
+        assert!(!park(&quarantine, 1, 4, &running), "nobody waits for the other log");
+        assert!(next(&running).is_none());
+
+        waiting.pop();
+        let (first, resumed) = next(&running).unwrap();
+        drop(resumed);
+        let (second, resumed) = next(&running).unwrap();
+        // this piece waits for its marker before it ends
+        waiting.push(quarantine.waits(0));
+        drop(resumed);
+        assert!(next(&running).is_none());
+        waiting.pop();
+        let (third, resumed) = next(&running).unwrap();
+        assert_eq!([first, second, third], [1, 2, 3], "each once, although one was to be parked twice");
+        drop(resumed);
+        assert!(next(&running).is_none());
+    }
+
+    #[test]
+    fn all_work_is_resumed_when_the_hive_stops_or_loses_the_log() {
+        let quarantine = Arc::new(Quarantine::new(&[], 2, Mutation::default()));
+        let running = Running::default();
+        let _waiting: Vec<_> = (0..2 * MOST).map(|at| quarantine.waits(at % 2)).collect();
+        let resumed = || std::mem::take(&mut *running.lock()).len();
+        assert!((0..4).all(|key| park(&quarantine, key % 2, key, &running)));
+        quarantine.forget(0);
+        assert_eq!(resumed(), 2);
+        quarantine.stop_waiting();
+        assert_eq!(resumed(), 2);
+        assert!(!park(&quarantine, 1, 1, &running), "nobody waits any more");
     }
 }
