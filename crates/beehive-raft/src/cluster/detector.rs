@@ -194,7 +194,7 @@ fn must_elect(node: &Node, group: &Group, groups: &mut BTreeMap<GroupId, Seen>, 
     let seen = groups.entry(group.id).or_insert(Seen { term, since: now, elected: None });
     let is_led = match leadership.is_elected {
         true => leadership.is_here || node.hearing.trusts(leadership.leader.hive, now),
-        // an election is under way
+        // an election is under way, or is due
         false => false,
     };
     if seen.term != term || is_led {
@@ -215,7 +215,9 @@ fn must_elect(node: &Node, group: &Group, groups: &mut BTreeMap<GroupId, Seen>, 
     // term, so a hive that alone does not hear it would depose it when it hears it again
     let leader = leadership.leader.hive;
     let agrees = |member: &&MemberId| **member == node.me || node.hearing.agrees(member.hive, leader);
-    if leadership.is_elected && living.iter().filter(agrees).count() * 2 <= voters.len() {
+    // a leader that has returned knows that it leads no more, whoever trusts it
+    let needs_agreement = leadership.is_elected && leader != node.me.hive;
+    if needs_agreement && living.iter().filter(agrees).count() * 2 <= voters.len() {
         // the members wait for each other from the moment at which they agree
         seen.since = now;
         return false;
@@ -228,7 +230,7 @@ fn must_elect(node: &Node, group: &Group, groups: &mut BTreeMap<GroupId, Seen>, 
     };
     let waits = now < seen.since + patience;
     let has_just = seen.elected.is_some_and(|at| now < at + ELECTION_WITHIN);
-    if group.yields(now) || (!group.hurries() && (waits || has_just)) {
+    if group.yields(now) || (!group.hurries(leadership.term) && (waits || has_just)) {
         return false;
     }
     seen.elected = Some(now);

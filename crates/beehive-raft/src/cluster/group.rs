@@ -19,7 +19,7 @@ use openraft::{EmptyNode, Raft, ServerState};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 
 /// A group of which this hive is a member.
@@ -30,8 +30,11 @@ pub(crate) struct Group {
     pub(crate) colony: Option<Arc<Colony>>,
     /// The time until which this member leaves elections to another one, whose log is longer.
     yields: Mutex<Time>,
-    /// Whether another member wants to lead whose log is shorter.
-    is_ahead: AtomicBool,
+    /// The term in which another member cannot be elected, because its log is shorter than that of this member. `None` if this
+    /// member has begun an election since.
+    is_ahead_in: Mutex<Option<u64>>,
+    /// The newest term whose leader has asked to be elected in a later one.
+    abandoned: Mutex<Option<u64>>,
     /// The hive to which this member hands the group over, and the term that it gives up.
     heir: Mutex<Option<(HiveId, u64)>>,
 }
@@ -42,7 +45,7 @@ pub(crate) struct Leadership {
     pub(crate) term: u64,
     /// The leader, or the candidate for which this member has voted.
     pub(crate) leader: MemberId,
-    /// Whether a majority has elected the leader.
+    /// Whether a majority has elected the leader, and it has not given up the term since.
     pub(crate) is_elected: bool,
     /// Whether the leader is this member.
     pub(crate) is_here: bool,
@@ -61,8 +64,8 @@ impl Group {
         let store = node.store(id);
         let raft = Raft::new(node.me, config, paths, store.clone(), Machine::new(fold, store)).await;
         let raft = raft.map_err(|error| ClusterError::Group { why: error.to_string() })?;
-        let (yields, is_ahead, heir) = Default::default();
-        let group = Arc::new(Group { id, raft, colony, yields, is_ahead, heir });
+        let (yields, is_ahead_in, abandoned, heir) = Default::default();
+        let group = Arc::new(Group { id, raft, colony, yields, is_ahead_in, abandoned, heir });
         node.groups.write().insert(id, group.clone());
         Ok(group)
     }
@@ -87,12 +90,30 @@ impl Group {
     pub(crate) fn leadership(&self) -> Leadership {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow_watched();
+        let term = metrics.vote.leader_id.term;
         Leadership {
-            term: metrics.vote.leader_id.term,
+            term,
             leader: metrics.vote.leader_id.voted_for,
-            is_elected: metrics.vote.committed,
+            is_elected: metrics.vote.committed && !self.is_abandoned(term),
             is_here: metrics.state == ServerState::Leader,
         }
+    }
+
+    /// A member asks to be elected in a term. If it led an earlier one, it does so no more: a leader begins no elections.
+    ///
+    /// A leader that returns with a shorter log than the others asks in vain. They refuse without taking over its term, hear its
+    /// pings, and would take it for the leader until its lease has run out.
+    pub(crate) fn asks(&self, candidate: MemberId, term: u64) {
+        let leadership = self.leadership();
+        if leadership.leader == candidate && leadership.term < term {
+            let mut abandoned = self.abandoned.lock();
+            *abandoned = (*abandoned).max(Some(leadership.term))
+        }
+    }
+
+    /// Checks whether the leader of a term, if there was one, has given it up.
+    pub(crate) fn is_abandoned(&self, term: u64) -> bool {
+        Some(term) <= *self.abandoned.lock()
     }
 
     /// Another member has refused its vote because its log is longer.
@@ -108,14 +129,15 @@ impl Group {
         now < *self.yields.lock()
     }
 
-    /// Another member cannot win an election, because its log is shorter. This one can.
-    pub(crate) fn is_ahead(&self) {
-        self.is_ahead.store(true, Ordering::Relaxed)
+    /// Another member cannot win an election, because its log is shorter. This one can, unless it votes for a third one first:
+    /// then it is in a later term than this.
+    pub(crate) fn is_ahead(&self, term: u64) {
+        *self.is_ahead_in.lock() = Some(term)
     }
 
-    /// Checks whether this member should begin an election without waiting for others. Returns true once.
-    pub(crate) fn hurries(&self) -> bool {
-        self.is_ahead.swap(false, Ordering::Relaxed)
+    /// Checks whether this member, which is in this term, should begin an election without waiting for others. Returns true once.
+    pub(crate) fn hurries(&self, term: u64) -> bool {
+        self.is_ahead_in.lock().take_if(|ahead_in| *ahead_in == term).is_some()
     }
 
     /// Returns the members that vote.
@@ -166,7 +188,7 @@ impl Group {
                 let leader = leadership.leader.hive;
                 if leadership.is_elected && leader != node.me.hive && node.hearing.trusts(leader, now) {
                     self.ask_for(node, leader).await
-                } else {
+                } else if !self.yields(now) {
                     // fails if the group has failed, and then it never leads
                     let _ = self.raft.trigger().elect(false).await;
                 }

@@ -33,7 +33,9 @@
 //!
 //! openraft's leader accepts entries only while a majority has confirmed it lately, and the members elect nobody else meanwhile.
 //! So that groups without work are quiet, both times are long: a leader sends two heartbeats a second, and its lease lasts three
-//! seconds. A takeover does not wait for that. The members ignore the lease of a leader that their own failure detector suspects.
+//! seconds. A takeover does not wait for that. The members ignore the lease of a leader that their own failure detector suspects,
+//! and that of one that has asked to be elected in a later term: it has returned, and if its log is shorter than the others', it
+//! never leads again.
 //! This is safe: no answer depends on a lease, only whether an entry is accepted or an election begins.
 
 mod detector;

@@ -108,7 +108,7 @@ impl RaftNetworkV2<Types> for Path {
                     match answer.last_log_id.cmp(&last) {
                         Ordering::Greater => group.is_behind(self.node.platform.now()),
                         // it has voted for itself, or its term is higher: the next term is this member's
-                        Ordering::Less => group.is_ahead(),
+                        Ordering::Less => group.is_ahead(term.max(answer.vote.leader_id.term)),
                         Ordering::Equal => {}
                     }
                 }

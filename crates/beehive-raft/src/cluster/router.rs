@@ -1,7 +1,7 @@
 //! Takes what arrives from other hives to where it belongs.
 
 use super::frames::{self, Answer, Call, Head, Ping, RegistryAnswer, RegistryCall};
-use super::group::Group;
+use super::group::{Group, Leadership};
 use super::node::Node;
 use super::registry;
 use super::transport::{Channel, Receiver};
@@ -126,12 +126,13 @@ async fn answer(
             group.raft.append_entries(rpc).await.ok().map(Answer::Append)
         }
         Call::Vote(rpc) => {
+            group.asks(head.from, rpc.vote.leader_id.term);
             let leadership_transfer = may_depose(node, group, head.from.hive);
             let rpc = VoteRequest { leadership_transfer, ..rpc };
             let last = rpc.last_log_id;
             let answer = group.raft.vote(rpc).await.ok()?;
             if leadership_transfer && !answer.vote_granted && answer.last_log_id > last {
-                group.is_ahead()
+                group.is_ahead(answer.vote.leader_id.term)
             }
             Some(Answer::Vote(answer))
         }
@@ -173,12 +174,12 @@ async fn answer(
 ///
 /// The lease is long, so that groups without work are quiet. The failure detector ends it early, but only if it suspects the
 /// leader on this hive, too: otherwise a hive that does not hear the leader, and is heard by the others, would depose it again
-/// and again.
+/// and again. A leader that has asked for a later term has no lease.
 fn may_depose(node: &Node, group: &Group, candidate: HiveId) -> bool {
-    let leader = group.leadership().leader.hive;
+    let Leadership { term, leader: MemberId { hive: leader, .. }, .. } = group.leadership();
     if leader == node.me.hive {
         // from then on, this leader accepts nothing, but its own lease runs on
         return group.hands_over_to(candidate);
     }
-    leader == candidate || !node.hearing.trusts(leader, node.platform.now())
+    leader == candidate || group.is_abandoned(term) || !node.hearing.trusts(leader, node.platform.now())
 }

@@ -194,6 +194,56 @@ fn a_leader_that_returns_with_entries_of_its_own_leads_a_new_term() {
     }
 }
 
+/// The disk of a leader is slower than those of the others, which have acknowledged entries that it has not written yet. The power of
+/// some hives fails, and of this one. When they return, its log is the shortest: it asks in vain to be elected again, and the
+/// others must not take it for the leader as long as a lease lasts.
+fn the_leader_returns_with_the_shortest_log(seed: u64, failing: &[usize]) {
+    let disks = Disks::new(seed);
+    let of_hives = disks.clone();
+    let mut hives = Hives::with(move |options| {
+        of_hives.use_in(options);
+        options.lease = Duration::from_secs(12);
+        // it returns before it is suspected
+        options.suspect_after = Duration::from_secs(3)
+    });
+    let ledger = Ledger::default();
+    count(&hives, &ledger, 2);
+    let led = hives.led_by(0, 1);
+    let lengths = |hives: &Hives| -> Vec<u64> {
+        led.iter().map(|colony| hives.member(0).replica(*colony).unwrap().0).collect()
+    };
+    let before = lengths(&hives);
+    disks.of(0).set_capacity(Some(disks.of(0).used()));
+    count(&hives, &ledger, 2);
+    assert_eq!(hives.led_by(0, 1), led, "another hive has become the leader");
+    assert_ne!(lengths(&hives), before, "nothing was committed that the leader has not written");
+
+    disks.all_fail(&mut hives, failing);
+    disks.of(0).set_capacity(None);
+    let begun = Instant::now();
+    match failing.len() {
+        3 => hives.start_all(),
+        _ => failing.iter().for_each(|hive| must_start(&mut hives, *hive)),
+    }
+    count(&hives, &ledger, 1);
+    let took = begun.elapsed();
+    println!("all was answered again after {took:?}");
+    // an election that waits for the lease begins after 8 s at the earliest
+    assert!(took < Duration::from_secs(4), "the others have waited for a leader that cannot lead: {took:?}");
+    ledger.check(&hives);
+    hives.equal_replicas();
+}
+
+#[test]
+fn hives_that_return_do_not_wait_for_a_leader_with_a_shorter_log() {
+    (0..3).for_each(|seed| the_leader_returns_with_the_shortest_log(30 + seed, &[0, 1, 2]))
+}
+
+#[test]
+fn hives_that_have_gone_on_do_not_wait_for_a_leader_with_a_shorter_log() {
+    the_leader_returns_with_the_shortest_log(40, &[0])
+}
+
 #[test]
 fn the_leader_of_the_registry_returns() {
     let disks = Disks::new(2);
