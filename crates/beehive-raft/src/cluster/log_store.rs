@@ -53,6 +53,20 @@ impl LogStore {
         }
     }
 
+    /// Checks whether an entry that is committed is in the log on its way to the disk, or in a snapshot. In memory, every entry is
+    /// kept: the hive cannot return.
+    pub(crate) fn keeps(&self, committed: LogId) -> bool {
+        self.disk.is_none() || self.log.lock().has(committed)
+    }
+
+    /// Waits until everything that is in the log now is on disk. Cancel-safe.
+    pub(crate) async fn synced(&self) -> io::Result<()> {
+        match &self.disk {
+            Some((disk, _)) => disk.synced().await,
+            None => Ok(()),
+        }
+    }
+
     /// Returns a copy that is in memory only.
     #[cfg(test)]
     pub(crate) fn in_memory(&self) -> LogStore {

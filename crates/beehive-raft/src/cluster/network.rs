@@ -156,7 +156,13 @@ impl RaftNetworkV2<Types> for Path {
             }
             let install = Call::Install { vote, meta: meta.clone(), chunks: snapshot.len() as u32 };
             match self.call(install, &[], option.hard_ttl()).await? {
-                Answer::Installed(vote) => Ok(SnapshotResponse::new(vote)),
+                Answer::Installed(answered) => {
+                    if answered == vote {
+                        let mut promises = self.node.promises.lock();
+                        promises.note(self.to, self.group, vote.leader_id.term, meta.last_log_id)
+                    }
+                    Ok(SnapshotResponse::new(answered))
+                }
                 _ => Err(confused()),
             }
         };

@@ -105,6 +105,10 @@ impl ClusterOptions {
             // A member that returns would lead on in its term. Entries that it has not committed may be in its log, behind those
             // that are applied, and the hive would use their numbers again
             enable_leader_restore: Some(false),
+            // A member answers when what it has got is on disk, and one with an old copy of its folder is refused. If a log ends
+            // before what was acknowledged all the same, committed entries may be lost, and the leader must not go on as if
+            // nothing had happened
+            allow_log_reversion: None,
             // a member takes this time at most to load a snapshot
             install_snapshot_timeout: milliseconds(self.start_within),
             snapshot_policy: openraft::SnapshotPolicy::LogsSinceLast(self.snapshot_after),

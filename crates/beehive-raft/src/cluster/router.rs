@@ -6,7 +6,7 @@ use super::node::Node;
 use super::registry;
 use super::transport::{Channel, Receiver};
 use super::types::{AppendRequest, Chunks, GroupId, LogId, MemberId, Snapshot, VoteRequest};
-use crate::limits::SNAPSHOT_BYTES_MAX;
+use crate::limits::{RETRY, SNAPSHOT_BYTES_MAX};
 use beehive_core::HiveId;
 use beehive_core::cluster::Packets;
 use beehive_core::seams::BoxFuture;
@@ -162,12 +162,30 @@ async fn answer(
                 return None;
             }
             let chunks: Chunks = Arc::new(snapshot.chunks);
+            let last = meta.last_log_id;
             let answer = group.raft.install_full_snapshot(vote, Snapshot { meta, snapshot: chunks }).await;
             let answer = answer.ok()?;
+            if answer.vote == vote {
+                node.within(node.options.start_within, must_keep(node, group, last)).await??
+            }
             node.installed.fetch_add(1, Ordering::Relaxed);
             Some(Answer::Installed(answer.vote))
         }
     }
+}
+
+/// Waits until a snapshot that openraft has accepted is on disk, or the entries up to `last` are. Returns `None` if the log has
+/// failed.
+///
+/// openraft accepts a snapshot at once if the log has its last entry, and the leader has said that this is committed. The entry may
+/// still wait to be written. If the leader were told that this member has it, and the power failed then, this member would return
+/// with less than the leader knows it has, and a leader has no way back: it would offer what comes behind, again and again.
+async fn must_keep(node: &Node, group: &Group, last: Option<LogId>) -> Option<()> {
+    let (Some(last), store) = (last, node.store(group.id)) else { return Some(()) };
+    while !store.keeps(last) {
+        node.platform.sleep(RETRY).await
+    }
+    store.synced().await.ok()
 }
 
 /// Checks whether another hive may become the leader of a group although the lease of the present leader runs.
@@ -183,3 +201,6 @@ fn may_depose(node: &Node, group: &Group, candidate: HiveId) -> bool {
     }
     leader == candidate || group.is_abandoned(term) || !node.hearing.trusts(leader, node.platform.now())
 }
+
+#[cfg(test)]
+mod tests;

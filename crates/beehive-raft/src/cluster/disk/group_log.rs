@@ -58,6 +58,14 @@ impl GroupLog {
         self.entries.back().map(|entry| entry.log_id).or(self.purged)
     }
 
+    /// Checks whether an entry that is committed is in the log, or in the part that a snapshot has replaced.
+    pub(crate) fn has(&self, committed: LogId) -> bool {
+        let in_snapshot = self.snapshot.as_ref().and_then(|noted| noted.meta.last_log_id);
+        // these are committed, too, so the later one has the other before it
+        let is_before = Some(committed) <= self.purged.max(in_snapshot);
+        is_before || self.range(committed.index..=committed.index).any(|entry| entry.log_id == committed)
+    }
+
     /// Returns where the log ends.
     pub(crate) fn position(&self) -> Position {
         let in_snapshot = self.snapshot.as_ref().and_then(|noted| noted.meta.last_log_id);

@@ -20,7 +20,7 @@
 //!   sync. A truncation, a purge and what is committed wait for nothing: if they are lost, they had not happened, and whatever is
 //!   acknowledged later is behind them.
 //! - A snapshot has a file of its own, so that a large one does not hold up the commits of all groups. It is synced and noted
-//!   before the entries that it covers are removed.
+//!   before the entries that it covers are removed, and before the leader learns that it has arrived.
 //! - A sync that failed is not repeated. The log has failed: it writes nothing more, and every call that waits or comes later
 //!   gets an error, which ends its group.
 //! - While the disk is full, all calls wait, as if the disk were slow.

@@ -231,6 +231,27 @@ fn old_segments_and_snapshots_are_removed() {
 }
 
 #[test]
+fn a_snapshot_that_is_noted_already_is_permanent_when_the_second_caller_goes_on() {
+    let files = SimulatedFiles::new(3);
+    let disk = reopen(&files).unwrap();
+    let mut store = LogStore::on(&disk.0, GROUPS[0]);
+    block_on(async {
+        must_append(&mut store, vec![entry(1, 0)]).await;
+        let before = disk.0.syncs();
+        files.set_sync_time(std::time::Duration::from_millis(100));
+        let first = store.clone();
+        let first =
+            tokio::spawn(async move { first.save_snapshot(&snapshot(LogId::new_term_index(1, 0))).await });
+        while store.read(|log| log.snapshot.is_none()) {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await
+        }
+        store.save_snapshot(&snapshot(LogId::new_term_index(1, 0))).await.unwrap();
+        assert!(disk.0.syncs() > before, "the note waits to be written");
+        first.await.unwrap().unwrap()
+    })
+}
+
+#[test]
 fn many_starts_leave_few_segments() {
     let files = SimulatedFiles::new(3);
     let disk = reopen(&files).unwrap();

@@ -260,6 +260,13 @@ impl Disk {
         Ok(())
     }
 
+    /// Waits until all records that wait now are on disk. Cancel-safe.
+    pub(crate) async fn synced(&self) -> io::Result<()> {
+        let (done, told) = oneshot::channel();
+        self.push(|_| (), Some(Done::Told(done)))?;
+        told.await.map_err(|_| io::Error::other("the folder is closed"))?
+    }
+
     /// Notes what is committed. It is written with the next records. The caller has locked the log.
     pub(crate) fn committed(&self, group: GroupId, upto: LogId) {
         let mut state = self.state.lock();
@@ -269,8 +276,8 @@ impl Disk {
         }
     }
 
-    /// Writes the file of a snapshot and notes it in the log of the group. Does nothing if the log names this snapshot or a
-    /// newer one.
+    /// Writes the file of a snapshot and notes it in the log of the group. If the log names this snapshot or a newer one, waits only
+    /// until this is on disk.
     pub(crate) async fn save_snapshot(
         &self,
         group: GroupId,
@@ -281,8 +288,10 @@ impl Disk {
         let is_known = |log: &GroupLog| {
             log.snapshot.as_ref().is_some_and(|noted| noted.meta.last_log_id >= meta.last_log_id)
         };
-        if is_known(&log.lock()) {
-            return Ok(());
+        let was_known = is_known(&log.lock());
+        if was_known {
+            // the note may still wait
+            return self.synced().await;
         }
         let number = self.next_snapshot.fetch_add(1, Ordering::Relaxed);
         let (done, written) = oneshot::channel();
@@ -295,22 +304,21 @@ impl Disk {
             return Err(error);
         }
 
-        let (done, told) = oneshot::channel();
         let old = {
             let mut log = log.lock();
             if is_known(&log) {
-                self.keeper.push(Job::Remove { group, number });
-                return Ok(());
+                Some(number)
+            } else {
+                let note = Note::Snapshot(Noted { meta, number });
+                self.push(|buffer| record::push_note(buffer, group, &note), None)?;
+                let old = log.snapshot.take();
+                log.note(note);
+                old.map(|old| old.number)
             }
-            let note = Note::Snapshot(Noted { meta, number });
-            self.push(|buffer| record::push_note(buffer, group, &note), Some(Done::Told(done)))?;
-            let old = log.snapshot.take();
-            log.note(note);
-            old
         };
-        told.await.map_err(closed)??;
-        if let Some(old) = old {
-            self.keeper.push(Job::Remove { group, number: old.number })
+        self.synced().await?;
+        if let Some(number) = old {
+            self.keeper.push(Job::Remove { group, number })
         }
         Ok(())
     }
@@ -343,8 +351,10 @@ impl Disk {
             if let Some(logs) = logs.filter(|_| writer.end().length >= self.sizes.segment_bytes) {
                 segments.full = Some((logs, writer.end()))
             }
-            self.syncs.fetch_add(1, Ordering::Relaxed);
-            self.witnessing.acknowledged(writer.end());
+            if !records.is_empty() {
+                self.syncs.fetch_add(1, Ordering::Relaxed);
+                self.witnessing.acknowledged(writer.end())
+            }
             done.into_iter().for_each(|done| done.complete(Ok(())));
             records.clear();
             // one large group must not take up memory for ever
@@ -400,12 +410,12 @@ impl Disk {
         Some((done, Some(copies)))
     }
 
-    /// Takes what waits. Returns `None` if there is nothing.
+    /// Takes what waits, and those who wait for it, or for what was written before. Returns `None` if there is neither.
     fn empty(state: &mut State, records: &mut Vec<u8>) -> Option<Vec<Done>> {
         for (group, upto) in std::mem::take(&mut state.committed) {
             record::push_note(&mut state.waiting, group, &Note::Committed(upto))
         }
-        if state.waiting.is_empty() {
+        if state.waiting.is_empty() && state.done.is_empty() {
             return None;
         }
         std::mem::swap(&mut state.waiting, records);
