@@ -78,6 +78,10 @@ pub const ELECTION_STAGGER: Duration = Duration::from_millis(40);
 #[cfg(feature = "cluster")]
 pub const HANDED_OVER_BEHIND: u64 = 64;
 
+/// How long a hive that stops hands over what it leads.
+#[cfg(feature = "cluster")]
+pub const LEAVE_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long a member whose log is shorter than that of another one leaves elections to the other.
 #[cfg(feature = "cluster")]
 pub const BEHIND_FOR: Duration = Duration::from_millis(500);

@@ -91,6 +91,8 @@ pub(crate) enum RegistryCall {
     Propose(Vec<Proposal>),
     /// The caller wants to lead a group that the called hive leads.
     HandOver(GroupId),
+    /// The caller stops, and asks whether the called hive may lead its groups.
+    Stays,
 }
 
 /// The answer to a call to the registry.
@@ -110,6 +112,8 @@ pub(crate) enum RegistryAnswer {
     Elsewhere,
     /// The called hive begins to hand over the group, if it leads it.
     HandsOver,
+    /// Whether the called hive has started and does not stop.
+    Stays(bool),
 }
 
 /// A packet of the failure detector.

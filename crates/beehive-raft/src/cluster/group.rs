@@ -159,18 +159,21 @@ impl Group {
         leadership.is_here && *self.heir.lock() == Some((hive, leadership.term))
     }
 
-    /// Hands the group over to another member if this one leads, and the other one has nearly the whole log. The group accepts
-    /// nothing until the other one leads.
-    pub(crate) async fn hand_over(&self, node: &Node, to: MemberId) {
+    /// Begins to hand the group over to another member if this one leads, and the other one has nearly the whole log. The group
+    /// accepts nothing then until the other one leads. Returns whether it has begun.
+    pub(crate) async fn hand_over(&self, node: &Node, to: MemberId) -> bool {
         let metrics = self.raft.metrics().borrow_watched().clone();
         let matched =
             metrics.replication.and_then(|members| *members.get(&to)?).map_or(0, |matched| matched.index);
-        if metrics.last_log_index.unwrap_or_default().saturating_sub(matched) <= HANDED_OVER_BEHIND {
+        let is_near =
+            metrics.last_log_index.unwrap_or_default().saturating_sub(matched) <= HANDED_OVER_BEHIND;
+        if is_near {
             node.handed_over.fetch_add(1, Ordering::Relaxed);
             *self.heir.lock() = Some((to.hive, metrics.current_term));
             // fails if the group has failed
             let _ = self.raft.trigger().transfer_leader(to).await;
         }
+        is_near
     }
 
     /// Waits until this member leads the group and has applied the first entry of its term. Begins elections until then, or asks

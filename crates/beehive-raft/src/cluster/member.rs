@@ -6,6 +6,7 @@ use super::folds::{Colony, Decisions};
 use super::greeting::{Late, greet};
 use super::group::{Group, follow};
 use super::journal::{Office, RaftJournal};
+use super::leave::leave;
 use super::node::Node;
 use super::options::{ClusterError, ClusterOptions};
 use super::registry::RaftRegistry;
@@ -121,9 +122,10 @@ impl Member {
         &self.hive
     }
 
-    /// Stops the hive as [`Hive::stop`] does, and then its part of the cluster. The other hives lead its colonies as soon as they
-    /// suspect it.
+    /// Hands over what the hive leads, stops it as [`Hive::stop`] does, and then its part of the cluster. Handing over takes a
+    /// second at most. What could not be handed over is led by other hives as soon as they suspect this one.
     pub async fn stop(self, grace: Duration) -> Stopped {
+        leave(&self.node).await;
         let stopped = self.hive.stop(grace).await;
         end(&self.node).await;
         stopped
@@ -139,7 +141,7 @@ impl Member {
         self.node.installed.load(Ordering::Relaxed)
     }
 
-    /// Returns how often this hive has handed over a group that it led to a hive that had returned.
+    /// Returns how often this hive has begun to hand over a group that it led: to a hive that had returned, or because it stops.
     pub fn handed_over(&self) -> u64 {
         self.node.handed_over.load(Ordering::Relaxed)
     }
@@ -432,8 +434,11 @@ async fn watch_life(
 ) {
     let grace = tokio::select! {
         biased;
-        // it ends with the shorter grace period, which is that of the stop that has begun
-        () = hive.stopping() => Duration::MAX,
+        () = hive.stopping() => {
+            leave(&node).await;
+            // it ends with the shorter grace period, which is that of the stop that has begun
+            Duration::MAX
+        }
         () = is_declared_dead(&node, &replica, incarnation) => {
             tracing::error!("the other hives have declared this one dead; it stops");
             Duration::ZERO

@@ -22,6 +22,7 @@
 //! | `registry.rs` | the replica of the registry, and proposals |
 //! | `detector.rs` | who is suspected, and who wants to lead then |
 //! | `node.rs`, `options.rs`, `member.rs` | what they share; settings and errors; start and stop |
+//! | `leave.rs` | a hive that stops hands over what it leads |
 //! | `start.rs` | a start with a list of addresses and a token, over sockets |
 //!
 //! # Terms
@@ -45,6 +46,7 @@ mod frames;
 mod greeting;
 mod group;
 mod journal;
+mod leave;
 mod log_store;
 mod machine;
 mod member;

@@ -31,7 +31,7 @@ pub(crate) struct Node {
     pub(crate) hive: watch::Sender<Option<Hive>>,
     /// Number of snapshots that other members have sent and that were installed.
     pub(crate) installed: AtomicU64,
-    /// Number of groups that this member has handed over.
+    /// Number of times that this member has begun to hand over a group.
     pub(crate) handed_over: AtomicU64,
     /// Whether the node has stopped.
     stopped: watch::Sender<bool>,
@@ -135,6 +135,16 @@ impl Node {
 
     pub(crate) fn elects(&self) -> bool {
         self.elects.load(Ordering::Acquire)
+    }
+
+    /// The hive begins to stop: the failure detector begins no elections any more.
+    pub(crate) fn begin_to_leave(&self) {
+        self.elects.store(false, Ordering::Release)
+    }
+
+    /// Checks whether the hive has started and does not stop: if a group elects it, it leads.
+    pub(crate) fn stays(&self) -> bool {
+        self.elects() && self.hive.borrow().is_some()
     }
 }
 

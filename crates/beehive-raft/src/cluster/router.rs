@@ -92,6 +92,7 @@ impl Receiver for Router {
                             group.hand_over(&node, to).await;
                             RegistryAnswer::HandsOver
                         }
+                        RegistryCall::Stays => RegistryAnswer::Stays(node.stays()),
                         RegistryCall::Propose(proposals) => {
                             let group = node.group(GroupId::REGISTRY)?;
                             match registry::decide(&node, &group, &proposals).await {

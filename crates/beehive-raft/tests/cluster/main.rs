@@ -4,6 +4,7 @@ extern crate beehive_core as beehive;
 
 mod failover;
 mod hives;
+mod leaving;
 mod net;
 mod partition;
 mod registry;

@@ -1,0 +1,65 @@
+//! A hive that stops hands over what it leads, so that the others need not suspect it before they go on.
+
+use super::frames::{RegistryAnswer, RegistryCall};
+use super::group::Group;
+use super::node::Node;
+use super::transport::Channel;
+use super::types::{GroupId, MemberId};
+use crate::limits::{ATTEMPT_WITHIN, LEAVE_WITHIN, RETRY};
+use beehive_core::HiveId;
+use beehive_protocol::codec::{decode_many, encode_many};
+use futures_util::future::join_all;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Hands over the groups that this member leads. Completes when others lead them, when nobody can, or after
+/// [`LEAVE_WITHIN`]. The hive may still run meanwhile: what it has under way goes on with the next leader.
+pub(crate) async fn leave(node: &Node) {
+    node.begin_to_leave();
+    let handed_over = async {
+        let staying = staying(node).await;
+        // the next leaders of the colonies write into the registry that they lead
+        if let Some(registry) = node.group(GroupId::REGISTRY) {
+            hand_over(node, &registry, &staying).await
+        }
+        let groups: Vec<Arc<Group>> = node.groups.read().values().cloned().collect();
+        join_all(groups.iter().map(|group| hand_over(node, group, &staying))).await;
+    };
+    // if it takes longer, the others will suspect this hive
+    let _ = node.within(LEAVE_WITHIN, handed_over).await;
+}
+
+/// Asks the other hives which of them stay. If all stop at once, nobody hands over: a group accepts nothing while it is handed over, and
+/// the hives could not finish what they have under way.
+async fn staying(node: &Node) -> BTreeSet<HiveId> {
+    let now = node.platform.now();
+    let peers = node.options.peers.iter().copied().filter(|peer| node.hearing.trusts(*peer, now));
+    let answers = peers.map(|peer| async move {
+        let answer = node.transport.call(peer, Channel::Registry, encode_many(&RegistryCall::Stays));
+        let answer = node.within(ATTEMPT_WITHIN, answer).await?.ok()?;
+        let answer = decode_many("an answer about a stop", &answer).ok()?;
+        matches!(answer, RegistryAnswer::Stays(true)).then_some(peer)
+    });
+    join_all(answers).await.into_iter().flatten().collect()
+}
+
+/// Hands over a group if this member leads it. Groups go to different hives.
+async fn hand_over(node: &Node, group: &Group, staying: &BTreeSet<HiveId>) {
+    let voters = group.voters();
+    let mut heirs: Vec<MemberId> = voters.iter().copied().collect();
+    heirs.retain(|member| staying.contains(&member.hive));
+    // without this member, nobody could be elected
+    if !group.leadership().is_here || heirs.len() * 2 <= voters.len() {
+        return;
+    }
+    let first = group.id.0 as usize % heirs.len();
+    heirs.rotate_left(first);
+    for heir in heirs {
+        if group.hand_over(node, heir).await {
+            while group.hands_over_to(heir.hive) {
+                node.platform.sleep(RETRY).await
+            }
+            return;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A hive is stopped, and the others need not suspect it to go on.
+
+use crate::hives::{ALL, Hives, Ledger, until};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A suspicion takes so long that a pause shows whether the others have waited for it.
+const SUSPECT_AFTER: Duration = Duration::from_secs(4);
+
+fn start() -> (Hives, Ledger) {
+    let hives = Hives::with(|options| options.suspect_after = SUSPECT_AFTER);
+    let ledger = Ledger::default();
+    // each key is first used on another hive, so each hive has bees
+    (0..12).for_each(|key| ledger.must_count(hives.hive(key as usize % 3), key));
+    (hives, ledger)
+}
+
+/// Counts keys through other hives while a hive is stopped. Returns the longest time without an answer about a key of that hive, and
+/// how many requests were not answered within a second.
+fn pause(
+    hives: &mut Hives,
+    ledger: &Ledger,
+    stopped: usize,
+    stop: impl FnOnce(&mut Hives),
+) -> (Duration, usize) {
+    let is_over = AtomicBool::new(false);
+    let (longest, unanswered) = std::thread::scope(|scope| {
+        let others = (0..3).filter(|hive| *hive != stopped);
+        let threads: Vec<_> = others
+            .map(|hive| {
+                let (hive, ledger, is_over) = (hives.hive(hive).clone(), ledger.clone(), &is_over);
+                scope.spawn(move || {
+                    let (mut last, mut longest, mut unanswered) = (Instant::now(), Duration::ZERO, 0);
+                    let keys = (0..12).filter(|key| key % 3 == stopped as u64);
+                    for key in keys.collect::<Vec<_>>().into_iter().cycle() {
+                        // the last answer comes from the next leader
+                        let was_over = is_over.load(Ordering::Relaxed);
+                        if !ledger.count(&hive, key, Duration::from_secs(1)) {
+                            unanswered += 1;
+                            continue;
+                        }
+                        longest = longest.max(last.elapsed());
+                        last = Instant::now();
+                        if was_over {
+                            break;
+                        }
+                    }
+                    (longest, unanswered)
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(200));
+        stop(hives);
+        std::thread::sleep(Duration::from_millis(300));
+        is_over.store(true, Ordering::Relaxed);
+        let of_threads: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let longest = of_threads.iter().map(|(longest, _)| *longest).max().unwrap();
+        (longest, of_threads.iter().map(|(_, unanswered)| unanswered).sum::<usize>())
+    });
+    println!("the longest pause was {longest:?}, and {unanswered} requests were not answered");
+    (longest, unanswered)
+}
+
+#[test]
+fn a_hive_that_is_stopped_hands_over_what_it_leads() {
+    for hive in 0..3 {
+        let (mut hives, ledger) = start();
+        let other = (hive + 1) % 3;
+        let led = hives.led_by(hive, other);
+        assert_eq!(led.len(), 2);
+        let (longest, unanswered) = pause(&mut hives, &ledger, hive, |hives| hives.stop(hive));
+        assert!(longest < SUSPECT_AFTER / 2, "the others have waited for a suspicion: {longest:?}");
+        // an answer that waits for its entry to be committed is lost, whoever leads next
+        assert!(unanswered <= 2, "each thread waits for one answer at a time, and {unanswered} are missing");
+        let leaders = hives.member(other).leaders();
+        let of_led = leaders.iter().filter(|(colony, _)| led.contains(colony));
+        let next: Vec<_> = of_led.map(|(_, leader)| leader.unwrap()).collect();
+        assert!(next[0] != next[1] && !next.contains(&ALL[hive]), "{leaders:?}");
+        ledger.check(&hives);
+        hives.equal_replicas();
+    }
+}
+
+#[test]
+fn a_hive_that_is_stopped_by_its_own_handle_hands_over_what_it_leads() {
+    let (mut hives, ledger) = start();
+    // what it handles when its grace period ends is done, and the answer is lost
+    let (longest, _) = pause(&mut hives, &ledger, 0, |hives| {
+        let hive = hives.hive(0).clone();
+        hives.runtime(0).block_on(hive.stop(Duration::from_millis(200)));
+        until("the others lead its colonies", || hives.led_by(0, 1).is_empty());
+        hives.stop(0)
+    });
+    assert!(longest < SUSPECT_AFTER / 2, "the others have waited for a suspicion: {longest:?}");
+    ledger.check(&hives);
+    hives.equal_replicas();
+}
