@@ -78,6 +78,10 @@ pub const ELECTION_STAGGER: Duration = Duration::from_millis(40);
 #[cfg(feature = "cluster")]
 pub const HANDED_OVER_BEHIND: u64 = 64;
 
+/// How long a leader that hands a group over waits until what it has proposed is committed.
+#[cfg(feature = "cluster")]
+pub const HANDED_OVER_WITHIN: Duration = Duration::from_millis(100);
+
 /// How long a hive that stops hands over what it leads.
 #[cfg(feature = "cluster")]
 pub const LEAVE_WITHIN: Duration = Duration::from_secs(1);

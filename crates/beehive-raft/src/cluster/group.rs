@@ -9,7 +9,9 @@ use super::node::Node;
 use super::options::ClusterError;
 use super::transport::Channel;
 use super::types::{GroupId, MemberId, Types};
-use crate::limits::{ATTEMPT_WITHIN, BEHIND_FOR, ELECTION_WITHIN, HANDED_OVER_BEHIND, RETRY};
+use crate::limits::{
+    ATTEMPT_WITHIN, BEHIND_FOR, ELECTION_WITHIN, HANDED_OVER_BEHIND, HANDED_OVER_WITHIN, RETRY,
+};
 use beehive_core::cluster::LeadError;
 use beehive_core::registry::ColonyId;
 use beehive_core::{HiveId, Time};
@@ -18,8 +20,8 @@ use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{EmptyNode, Raft, ServerState};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use tokio::sync::mpsc;
 
 /// A group of which this hive is a member.
@@ -37,6 +39,8 @@ pub(crate) struct Group {
     abandoned: Mutex<Option<u64>>,
     /// The hive to which this member hands the group over, and the term that it gives up.
     heir: Mutex<Option<(HiveId, u64)>>,
+    /// This hive's newest leadership of the colony.
+    office: Mutex<Weak<Office>>,
 }
 
 /// Who leads a group, as far as a member knows.
@@ -64,8 +68,8 @@ impl Group {
         let store = node.store(id);
         let raft = Raft::new(node.me, config, paths, store.clone(), Machine::new(fold, store)).await;
         let raft = raft.map_err(|error| ClusterError::Group { why: error.to_string() })?;
-        let (yields, is_ahead_in, abandoned, heir) = Default::default();
-        let group = Arc::new(Group { id, raft, colony, yields, is_ahead_in, abandoned, heir });
+        let (yields, is_ahead_in, abandoned, heir, office) = Default::default();
+        let group = Arc::new(Group { id, raft, colony, yields, is_ahead_in, abandoned, heir, office });
         node.groups.write().insert(id, group.clone());
         Ok(group)
     }
@@ -159,6 +163,11 @@ impl Group {
         leadership.is_here && *self.heir.lock() == Some((hive, leadership.term))
     }
 
+    /// The hive leads the colony.
+    pub(crate) fn is_led_by(&self, office: &Arc<Office>) {
+        *self.office.lock() = Arc::downgrade(office)
+    }
+
     /// Begins to hand the group over to another member if this one leads, and the other one has nearly the whole log. The group
     /// accepts nothing then until the other one leads. Returns whether it has begun.
     pub(crate) async fn hand_over(&self, node: &Node, to: MemberId) -> bool {
@@ -168,6 +177,11 @@ impl Group {
         let is_near =
             metrics.last_log_index.unwrap_or_default().saturating_sub(matched) <= HANDED_OVER_BEHIND;
         if is_near {
+            let office = self.office.lock().upgrade();
+            if let Some(office) = office.filter(|office| office.term == metrics.current_term) {
+                // what takes longer is committed by the next leader
+                let _ = node.within(HANDED_OVER_WITHIN, office.finish()).await;
+            }
             node.handed_over.fetch_add(1, Ordering::Relaxed);
             *self.heir.lock() = Some((to.hive, metrics.current_term));
             // fails if the group has failed

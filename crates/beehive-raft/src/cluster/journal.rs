@@ -24,7 +24,7 @@ use openraft::raft::ClientWriteResult;
 use openraft::type_config::alias::OneshotReceiverOf;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 /// The journal of a colony that this hive leads. Dropping it ends its tasks.
 pub(crate) struct RaftJournal {
@@ -40,6 +40,8 @@ pub(crate) struct Office {
     /// Whether it is over. Locked while something is reported, so that no report overtakes another.
     is_over: Mutex<bool>,
     gate: Mutex<Gate>,
+    /// Wakes who waits for [`Gate::under_way`].
+    reported: Notify,
 }
 
 /// Decides which entries are proposed.
@@ -48,6 +50,10 @@ struct Gate {
     last: Option<EntryNumber>,
     /// Number of times that the gate was opened again.
     openings: u64,
+    /// Number of entries that have passed and are not reported yet.
+    under_way: u64,
+    /// Whether the group is being handed over: the gate opens no more.
+    is_closing: bool,
 }
 
 /// An entry that was proposed.
@@ -84,8 +90,10 @@ impl RaftJournal {
             node: node.clone(),
             events: OnceLock::new(),
             is_over: Mutex::new(false),
-            gate: Mutex::new(Gate { last: Some(last), openings: 0 }),
+            gate: Mutex::new(Gate { last: Some(last), openings: 0, under_way: 0, is_closing: false }),
+            reported: Notify::new(),
         });
+        group.is_led_by(&office);
         node.spawn(propose(office.clone(), group.clone(), queue, proposed));
         node.spawn(report(office.clone(), group.clone(), reports, last));
         (Arc::new(RaftJournal { entries, office: office.clone() }), office)
@@ -134,9 +142,36 @@ impl Office {
         let mut gate = self.gate.lock();
         let passes = gate.last == Some(entry.after);
         if passes {
-            gate.last = Some(entry.number)
+            gate.last = Some(entry.number);
+            gate.under_way += 1
         }
         passes.then_some(gate.openings)
+    }
+
+    /// The group is handed over. Lets no more entries pass, and waits until the hive knows what became of those that have:
+    /// it withholds the answers to requests until then, and drops them when it is deposed. What it executes from now on is dead.
+    /// Cancel-safe.
+    pub(crate) async fn finish(&self) {
+        {
+            let mut gate = self.gate.lock();
+            (gate.last, gate.is_closing) = (None, true)
+        }
+        loop {
+            let reported = self.reported.notified();
+            if self.gate.lock().under_way == 0 || self.is_over() {
+                return;
+            }
+            reported.await
+        }
+    }
+
+    /// The hive knows what became of some entries.
+    fn reported(&self, count: u64) {
+        let mut gate = self.gate.lock();
+        gate.under_way -= count;
+        if gate.is_closing {
+            self.reported.notify_waiters()
+        }
     }
 }
 
@@ -170,8 +205,10 @@ async fn report(
     while let Some(Proposed { number, openings, answer }) = reports.recv().await {
         if openings < office.gate.lock().openings {
             // it was executed on an entry that was refused
+            office.reported(1);
             continue;
         }
+        let mut count = 1;
         let mut outcome = outcome(answer.await);
         let mut known = matches!(outcome, Outcome::Committed).then_some(number);
         // those that are decided, too
@@ -179,6 +216,7 @@ async fn report(
             && let Ok(next) = reports.try_recv()
         {
             let Proposed { number, mut answer, .. } = next;
+            count += 1;
             let decided = match (&mut answer).now_or_never() {
                 Some(decided) => decided,
                 None => {
@@ -197,6 +235,7 @@ async fn report(
             last = known;
             office.tell(|events| events.released(known))
         }
+        office.reported(count);
         match outcome {
             Outcome::Committed => {}
             Outcome::Unknown => return office.depose(),
@@ -207,7 +246,7 @@ async fn report(
                 }
                 {
                     let mut gate = office.gate.lock();
-                    gate.last = Some(last);
+                    gate.last = Some(last).filter(|_| !gate.is_closing);
                     gate.openings += 1
                 }
                 tracing::warn!(
