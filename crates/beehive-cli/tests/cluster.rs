@@ -155,6 +155,24 @@ fn killing_one_of_three_hives_loses_nothing_and_ctrl_c_ends_all() {
 }
 
 #[test]
+fn a_hive_that_is_asked_to_end_does_so_properly_and_the_others_go_on() {
+    let mut up = Up::start(&[]);
+    for key in 0..8 {
+        assert_eq!(up.ask(0, &format!("PUT /key-{key}/red")), format!("key-{key} = red (written 1 times)\n"));
+    }
+    kill_process(Pid::from_raw(up.hives[0].0 as i32).expect("a process id"), Signal::TERM).expect("runs");
+    for key in 0..8 {
+        assert_eq!(
+            up.ask(1, &format!("PUT /key-{key}/blue")),
+            format!("key-{key} = blue (written 2 times)\n")
+        );
+    }
+    let ended = up.line("has ended");
+    assert!(ended.ends_with("has ended (exit status: 0); 2 of 3 run, and take over"), "{ended}");
+    assert!(up.end(Signal::INT), "Ctrl-C is no failure");
+}
+
+#[test]
 fn hives_with_folders_return_one_by_one_and_all_at_once() {
     let data = std::env::temp_dir().join(format!("beehive-cluster-up-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&data);

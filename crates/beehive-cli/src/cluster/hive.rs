@@ -1,8 +1,8 @@
 //! One hive of a local cluster, in a process of its own. `beehive cluster up` starts it.
 //!
 //! Its standard input is a pipe from the parent. The first line is the join token. When the pipe ends, so does the hive: the
-//! parent has stopped, or was killed. On its standard output, the hive says at which address it serves HTTP, and then each time
-//! how many colonies it leads.
+//! parent has stopped, or was killed. SIGTERM ends the hive, too. On its standard output, the hive says at which address it serves
+//! HTTP, and then each time how many colonies it leads.
 
 use super::Failure;
 use super::store::{Store, router};
@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
 /// Time that the hive has for what is in flight when it stops.
@@ -98,12 +99,14 @@ pub(super) fn run(arguments: &HiveArgs) -> Result<(), Failure> {
     outcome
 }
 
-/// Runs a hive until its parent is gone.
+/// Runs a hive until its parent is gone, or until SIGTERM.
 async fn serve(
     HiveArgs { number, addresses, data, .. }: &HiveArgs,
     token: &str,
     mut gone: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
+    // before anything else, so that no early signal is lost
+    let mut terminate = signal(SignalKind::terminate())?;
     let mut cluster = Cluster::new((1..).zip(addresses)).token(token);
     if let Some(folder) = data {
         cluster = cluster.folder(folder)
@@ -111,6 +114,7 @@ async fn serve(
     let member = tokio::select! {
         biased;
         _ = &mut gone => return Ok(()),
+        _ = terminate.recv() => return Ok(()),
         started = cluster.start(*number, Hive::builder().app::<Store>()) => started?,
     };
 
@@ -133,6 +137,7 @@ async fn serve(
     };
     tokio::select! {
         _ = gone => {}
+        _ = terminate.recv() => {}
         () = looks => {}
         () = member.hive().stopping() => {
             let why = "the hive has stopped: the others have declared it dead, or its folder has failed; its log says which";
