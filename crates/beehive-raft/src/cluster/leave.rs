@@ -4,7 +4,7 @@ use super::frames::{RegistryAnswer, RegistryCall};
 use super::group::Group;
 use super::node::Node;
 use super::transport::Channel;
-use super::types::{GroupId, MemberId};
+use super::types::GroupId;
 use crate::limits::{ATTEMPT_WITHIN, LEAVE_WITHIN, RETRY};
 use beehive_core::HiveId;
 use beehive_protocol::codec::{decode_many, encode_many};
@@ -45,11 +45,11 @@ async fn staying(node: &Node) -> BTreeSet<HiveId> {
 
 /// Hands over a group if this member leads it. Groups go to different hives.
 async fn hand_over(node: &Node, group: &Group, staying: &BTreeSet<HiveId>) {
-    let voters = group.voters();
-    let mut heirs: Vec<MemberId> = voters.iter().copied().collect();
+    let mut heirs = group.voters();
+    let voters = heirs.len();
     heirs.retain(|member| staying.contains(&member.hive));
     // without this member, nobody could be elected
-    if !group.leadership().is_here || heirs.len() * 2 <= voters.len() {
+    if !group.leadership().is_here || heirs.len() * 2 <= voters {
         return;
     }
     let first = group.id.0 as usize % heirs.len();
