@@ -1,12 +1,14 @@
-//! Tests of the answers to calls of a group: what was acknowledged is on disk.
+//! Tests of the answers to calls of a group: what was acknowledged is on disk, and whose lease counts.
 
 use super::*;
 use crate::cluster::disk;
+use crate::cluster::folds::Colony;
 use crate::cluster::machine::{Encode, Fold};
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::transport::{Transport, Unanswered};
 use crate::cluster::types::{Command, LogEntry, Membership, Reply, SnapshotMeta, Vote};
 use crate::files::SimulatedFiles;
+use crate::limits::{BEHIND_FOR, ELECTION_WITHIN};
 use beehive_core::seams::TokioPlatform;
 use openraft::EntryPayload;
 use openraft::entry::RaftEntry;
@@ -16,6 +18,7 @@ use tokio::task::JoinHandle;
 
 const GROUP: GroupId = GroupId(5);
 const LEADER: MemberId = MemberId { hive: HiveId(0), life: 10 };
+const THIRD: MemberId = MemberId { hive: HiveId(2), life: 12 };
 
 /// A network without other hives.
 struct Silence;
@@ -59,6 +62,7 @@ fn open(files: &SimulatedFiles) -> (ClusterOptions, disk::Opened) {
     let mut options = ClusterOptions::new(HiveId(1), [HiveId(0), HiveId(2)], 7);
     options.folder = Some("/hive-1".into());
     options.files = Arc::new(files.clone());
+    options.suspect_after = Duration::from_secs(10);
     let mut random = 40;
     let opened = disk::open(&options, Path::new("/hive-1"), &mut || {
         random += 1;
@@ -73,10 +77,7 @@ fn id(index: u64) -> LogId {
 
 /// The first entry names the members, and the second one begins the term.
 fn entry(node: &Node, index: u64) -> LogEntry {
-    let members = || {
-        let third = MemberId { hive: HiveId(2), life: 12 };
-        openraft::Membership::new_with_defaults(vec![[LEADER, node.me, third].into()], [])
-    };
+    let members = || openraft::Membership::new_with_defaults(vec![[LEADER, node.me, THIRD].into()], []);
     let payload = match index {
         0 => EntryPayload::Membership(members()),
         1 => EntryPayload::Blank,
@@ -97,7 +98,11 @@ impl Follower {
 
     /// Makes a call as the leader. The task ends when it is answered.
     fn call(&self, call: Call, parts: &[&[u8]]) -> JoinHandle<Option<Answer>> {
-        let head = Head { group: GROUP, from: LEADER, to: self.node.me, call };
+        self.call_as(LEADER, call, parts)
+    }
+
+    fn call_as(&self, from: MemberId, call: Call, parts: &[&[u8]]) -> JoinHandle<Option<Answer>> {
+        let head = Head { group: GROUP, from, to: self.node.me, call };
         let bytes = frames::join(&head, parts);
         let (node, group, arriving) = (self.node.clone(), self.group.clone(), self.arriving.clone());
         tokio::spawn(async move {
@@ -130,6 +135,30 @@ impl Follower {
         let chunk = Call::Chunk { last: meta.last_log_id, number: 0 };
         assert!(matches!(self.call(chunk, &[b"state"]).await.unwrap(), Some(Answer::Chunk)));
         self.call(Call::Install { vote: Vote::new_committed(1, LEADER), meta, chunks: 1 }, &[])
+    }
+
+    /// Asks for a vote. Returns whether it is granted.
+    async fn votes(&self, candidate: MemberId, term: u64, last: u64) -> bool {
+        let rpc = VoteRequest::new(Vote::new(term, candidate), Some(id(last)));
+        match self.call_as(candidate, Call::Vote(rpc), &[]).await.unwrap() {
+            Some(Answer::Vote(answer)) => answer.vote_granted,
+            answer => panic!("{answer:?}"),
+        }
+    }
+
+    /// Waits until it is known in which term the group is, and who leads it, or has got the vote.
+    async fn learns_of(&self, term: u64, leader: MemberId) {
+        let knows = || {
+            let leadership = self.group.leadership();
+            (leadership.term, leadership.leader) == (term, leader)
+        };
+        for _ in 0..1000 {
+            if knows() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await
+        }
+        panic!("{:?}", self.group.leadership())
     }
 
     /// The disk is full: nothing more is written until there is space.
@@ -196,5 +225,47 @@ fn a_snapshot_that_arrives_twice_is_acknowledged_twice_when_it_is_on_disk() {
             assert!(matches!(installed.await.unwrap(), Some(Answer::Installed(_))))
         }
         follower.must_keep(20).await
+    })
+}
+
+/// The leader has ended, and returns before anybody suspects it, with a shorter log. It wants to be elected again.
+#[test]
+fn a_leader_that_asks_for_a_later_term_has_no_lease_any_more() {
+    run(async {
+        let follower = Follower::start().await;
+        follower.append(0..10).await.unwrap();
+        let (node, group) = (&follower.node, &follower.group);
+        follower.learns_of(1, LEADER).await;
+        node.hearing.heard(LEADER.hive, true, Vec::new(), node.platform.now());
+        assert!(!follower.votes(THIRD, 2, 9).await, "the leader is trusted, and its lease runs");
+        assert!(group.leadership().is_elected);
+
+        assert!(!follower.votes(LEADER, 2, 5).await, "its log is shorter");
+        assert!(!group.leadership().is_elected);
+        assert!(follower.votes(THIRD, 2, 9).await);
+        follower.learns_of(2, THIRD).await;
+        assert!(!group.hurries(2), "it stands against the candidate for which it has voted")
+    })
+}
+
+#[test]
+fn a_member_that_is_behind_leaves_the_lead_to_others_for_a_while() {
+    run(async {
+        let follower = Follower::start().await;
+        follower.append(0..3).await.unwrap();
+        let (node, group, colony) = (&follower.node, &follower.group, Colony::default());
+        follower.learns_of(1, LEADER).await;
+        let wants_to_lead = group.lead(node, &colony);
+        tokio::pin!(wants_to_lead);
+        for _ in 0..10 {
+            group.is_behind(node.platform.now());
+            assert!(tokio::time::timeout(ELECTION_WITHIN / 3, &mut wants_to_lead).await.is_err());
+            assert_eq!(group.leadership().term, 1)
+        }
+        assert!(
+            tokio::time::timeout(BEHIND_FOR * 2, &mut wants_to_lead).await.is_err(),
+            "nobody votes for it"
+        );
+        assert!(group.leadership().term > 1)
     })
 }
