@@ -130,7 +130,6 @@ impl Follower {
         let meta = SnapshotMeta {
             last_log_id: Some(id(last)),
             last_membership: Membership::new(Some(id(0)), members),
-            ..SnapshotMeta::default()
         };
         let chunk = Call::Chunk { last: meta.last_log_id, number: 0 };
         assert!(matches!(self.call(chunk, &[b"state"]).await.unwrap(), Some(Answer::Chunk)));
