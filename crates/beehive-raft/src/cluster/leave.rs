@@ -29,8 +29,8 @@ pub(crate) async fn leave(node: &Node) {
     let _ = node.within(LEAVE_WITHIN, handed_over).await;
 }
 
-/// Asks the other hives which of them stay. If all stop at once, nobody hands over: a group accepts nothing while it is handed over, and
-/// the hives could not finish what they have under way.
+/// Asks the other hives which of them stay. If all stop at once, nobody hands over: a group accepts nothing while it is handed
+/// over, and the hives could not finish what they have under way.
 async fn staying(node: &Node) -> BTreeSet<HiveId> {
     let now = node.platform.now();
     let peers = node.options.peers.iter().copied().filter(|peer| node.hearing.trusts(*peer, now));
