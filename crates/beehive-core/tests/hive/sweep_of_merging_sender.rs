@@ -67,10 +67,6 @@ struct Begin {
 #[derive(Message)]
 #[message(reply = ())]
 struct Join(u64, u64);
-/// Sets a timer that begins a sweep.
-#[derive(Message)]
-#[message(reply = ())]
-struct Wind(u64);
 /// Sends [`After`] to all cells.
 #[derive(Message)]
 #[message(reply = ())]
@@ -94,11 +90,6 @@ impl Farmer {
     fn join(&mut self, msg: &Join) {
         *self.begun.entry(msg.0).or_default() += 1;
         *self.begun.entry(msg.1).or_default() += 1
-    }
-    #[rcv(sharded)]
-    fn wind(&mut self, msg: &Wind, ctx: &mut Ctx) {
-        *self.begun.entry(msg.0).or_default() += 1;
-        ctx.after(Duration::from_millis(1), All)
     }
     #[rcv(sharded)]
     fn follow(&mut self, msg: &Follow, ctx: &mut Ctx) {
@@ -219,16 +210,10 @@ fn after(state: &LogState, journal: &TestJournal) -> LogState {
 /// What a hive does until it is killed. The sweep of the sender has begun then, and its first step is being committed.
 #[derive(Clone, Copy)]
 struct Life {
-    /// The sender sends the sweep, or sets a timer that sends it. Otherwise, an earlier hive has begun the sweep.
-    begins: Option<Begins>,
+    /// The sender sends the sweep. Otherwise, an earlier hive has begun it.
+    begins: bool,
     /// The sender merges into another bee, which then sends a message to each cell.
     merges: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Begins {
-    AtOnce,
-    ByTimer,
 }
 
 impl Life {
@@ -240,12 +225,12 @@ impl Life {
             Arc::new(StallsAt::new(journals[1].clone(), |record| matches!(record, Record::Expand { .. })));
         let mut all: Vec<Arc<dyn Journal>> = journals.iter().map(|log| log.clone() as _).collect();
         all[1] = fields.clone();
-        if self.begins.is_none() {
+        if !self.begins {
             fields.arm()
         }
         let before = states.clone();
         let hive = begin_on(all.into_iter().zip(states).collect());
-        if let Some(begins) = self.begins {
+        if self.begins {
             for key in 0..CELLS {
                 hive.request(Plant(key)).await.unwrap()
             }
@@ -254,10 +239,7 @@ impl Life {
             }
             hive.idle().await;
             fields.arm();
-            match begins {
-                Begins::AtOnce => hive.request(Begin { key: 1, sweeps: true }).await.unwrap(),
-                Begins::ByTimer => hive.request(Wind(1)).await.unwrap(),
-            }
+            hive.request(Begin { key: 1, sweeps: true }).await.unwrap()
         }
         eventually("a step is being committed", SOON, || fields.has_stalled()).await;
         // time in which the log of the sender learns what the other one has committed
@@ -316,13 +298,10 @@ fn stays_behind_the_sweep(lives: &[Life]) {
 
 #[test]
 fn after_a_crash_what_the_merged_bee_has_sent_stays_behind_the_sweep() {
-    stays_behind_the_sweep(&[Life { begins: Some(Begins::AtOnce), merges: true }])
+    stays_behind_the_sweep(&[Life { begins: true, merges: true }])
 }
 
 #[test]
 fn after_two_crashes_what_the_merged_bee_has_sent_stays_behind_the_sweep() {
-    for begins in [Begins::AtOnce, Begins::ByTimer] {
-        let first = Life { begins: Some(begins), merges: false };
-        stays_behind_the_sweep(&[first, Life { begins: None, merges: true }])
-    }
+    stays_behind_the_sweep(&[Life { begins: true, merges: false }, Life { begins: false, merges: true }])
 }
