@@ -321,6 +321,7 @@ impl<M: Message> Cursor<M> {
                 }
             }
             tokio::select! {
+                biased;
                 () = fewer => {}
                 () = hive.over() => return None,
             }
@@ -443,14 +444,10 @@ async fn acknowledge_at_end(
     sent_as: MessageId,
     hive: Arc<HiveInner>,
 ) {
-    let over = hive.ended.notified();
-    if hive.is_over() {
-        return;
-    }
     tokio::select! {
         biased;
         () = open_visits.ended() => {}
-        () = over => return,
+        () = hive.over() => return,
     }
     // the last visits may only be noted yet
     if link.log_visits().await.is_ok() {
