@@ -50,8 +50,8 @@ fn an_isolated_leader_is_deposed_and_nothing_is_doubled() {
 fn a_minority_acknowledges_nothing_and_answers_again_after_the_heal() {
     // so that leaders without a majority also see their leases end
     let hives = Hives::with(|options| {
-        options.heartbeat = Duration::from_millis(50);
-        options.lease = Duration::from_millis(250)
+        options.heartbeat = Duration::from_millis(100);
+        options.lease = Duration::from_millis(600)
     });
     let ledger = Ledger::default();
     (0..9).for_each(|key| ledger.must_count(hives.hive(key as usize % 3), key));
