@@ -321,6 +321,8 @@ async fn dropping(directory: &Path) {
     // the next process must know that this one has begun
     eventually("the log has a marker", Duration::from_secs(10), || states(directory, 1)[0].marker.is_some())
         .await;
+    // The hive learns a moment later what is in the file. A lane that is resumed before that is quarantined
+    tokio::time::sleep(Duration::from_millis(300)).await;
     let mut io = hive.io();
     io.resume(77, 0);
     (1..=4).for_each(|step| io.emit(Dropped(step)));
