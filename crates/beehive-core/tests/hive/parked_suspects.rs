@@ -16,6 +16,11 @@ const TASKS: u64 = 600;
 /// Number of senders that have a message to a stateless handler, more than an app may have threads.
 const NOTES: u64 = 200;
 
+/// The tasks of one test, of which the first ones take long while `IS_CLOSED`.
+const SOME: std::ops::Range<u64> = 10_000..10_300;
+const SLOW: std::ops::Range<u64> = 10_000..10_040;
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
 /// Whether notes are handled yet, in each of the tests. Before that, they are postponed, so that they are in the log of their sender.
 static ARE_OPEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
@@ -26,6 +31,9 @@ struct Hire(u64);
 #[derive(Message)]
 #[message(name = "parked_suspects::Plan")]
 struct Plan;
+#[derive(Message)]
+#[message(name = "parked_suspects::PlanSome")]
+struct PlanSome;
 #[derive(Message)]
 #[message(name = "parked_suspects::Task")]
 struct Task(u64);
@@ -68,6 +76,11 @@ impl Planning {
         *self.plans.entry(0).or_default() += 1;
         (0..TASKS).for_each(|task| ctx.emit(Task(task)))
     }
+    #[rcv(centralized)]
+    fn plan_some(&mut self, _: &PlanSome, ctx: &mut Ctx) {
+        *self.plans.entry(0).or_default() += 1;
+        SOME.for_each(|task| ctx.emit(Task(task)))
+    }
     #[rcv(sharded)]
     fn remind(&mut self, msg: &Remind, ctx: &mut Ctx) {
         *self.notes.entry(msg.key).or_default() += 1;
@@ -96,6 +109,9 @@ impl Working {
     }
     #[rcv(sharded)]
     fn task(&mut self, msg: &Task) {
+        while SLOW.contains(&msg.0) && IS_CLOSED.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(5))
+        }
         *self.done.entry(msg.0).or_default() += 1
     }
     #[rcv(stateless)]
@@ -115,8 +131,8 @@ impl Working {
 type Journals = [Arc<TestJournal>; 3];
 type Logs = [Vec<Vec<u8>>; 3];
 
-/// Starts a hive. The log that is `stalled` commits nothing.
-fn start(states: [LogState; 3], stalled: Option<usize>) -> (Hive, Journals) {
+/// Starts a hive. The logs that are `stalled` commit nothing.
+fn start(states: [LogState; 3], stalled: &[usize]) -> (Hive, Journals) {
     let journals = [0, 1, 2].map(|at: usize| TestJournal::start(1 + at as u64, 0, states[at].last));
     stalled.iter().for_each(|at| journals[*at].stall(true));
     let mut logs = journals.iter().map(|journal| journal.clone() as Arc<dyn Journal>).zip(states);
@@ -170,7 +186,7 @@ fn others_go_on(stalled: usize, alone: usize, with_notes: Option<usize>, stops: 
     let notes = with_notes.map_or(0, |_| NOTES);
     on_workers(2, async move {
         let mut logs = Logs::default();
-        let (hive, journals) = start([(); 3].map(|()| LogState::default()), None);
+        let (hive, journals) = start([(); 3].map(|()| LogState::default()), &[]);
         for task in 0..TASKS {
             hive.emit(Hire(task)).await
         }
@@ -191,7 +207,7 @@ fn others_go_on(stalled: usize, alone: usize, with_notes: Option<usize>, stops: 
         with_notes.iter().for_each(|test| ARE_OPEN[*test].store(true, Ordering::Release));
 
         let named = unfinished(&logs[0]);
-        let (mut hive, mut journals) = start(crashed(&logs, &named[..alone]), Some(stalled));
+        let (mut hive, mut journals) = start(crashed(&logs, &named[..alone]), &[stalled]);
         let before = logs[0].clone();
         let left = |journals: &Journals| unfinished(&[before.clone(), journals[0].log()].concat()).len();
         // the first log of the app also has its stateless handlers
@@ -207,7 +223,7 @@ fn others_go_on(stalled: usize, alone: usize, with_notes: Option<usize>, stops: 
         if stops {
             counts.drain(..).for_each(|count| count.abort());
             kill(hive, journals, &mut logs).await;
-            (hive, journals) = start(crashed(&logs, &[]), None);
+            (hive, journals) = start(crashed(&logs, &[]), &[]);
             counts = ask(&hive, &answers)
         }
         journals[stalled].stall(false);
@@ -251,4 +267,40 @@ fn stateless_handlers_that_wait_for_a_log_hold_up_no_bees_in_other_logs() {
 #[test]
 fn a_hive_whose_bees_wait_for_a_log_stops_and_loses_nothing() {
     others_go_on(1, 0, Some(1), true)
+}
+
+/// The last process ended cleanly, so the bees wait for the first marker only. Then all of them run, and none waits until the
+/// handlers of others have ended.
+#[test]
+fn after_a_clean_stop_a_bee_waits_for_no_handler_of_another() {
+    on_workers(2, async move {
+        let mut logs = Logs::default();
+        let (hive, journals) = start([(); 3].map(|()| LogState::default()), &[]);
+        for task in SOME {
+            hive.emit(Hire(task)).await
+        }
+        hive.idle().await;
+        journals[1].stall(true);
+        journals[2].stall(true);
+        hive.emit(PlanSome).await;
+        let are_sent = || unfinished(&journals[0].log()).len() as u64 == SOME.end - SOME.start;
+        eventually("all messages are in the log of the plans", LIMIT, are_sent).await;
+        kill(hive, journals, &mut logs).await;
+
+        IS_CLOSED.store(true, Ordering::Release);
+        let clean = crashed(&logs, &[]).map(|state| LogState { marker: None, ..state });
+        let (hive, journals) = start(clean, &[0, 1, 2]);
+        // time for the bees to wait for the first marker
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        journals.iter().for_each(|journal| journal.stall(false));
+        let before = logs[0].clone();
+        let left = || unfinished(&[before.clone(), journals[0].log()].concat()).len() as u64;
+        eventually("all others are done", LIMIT, || left() <= SLOW.end - SLOW.start).await;
+        IS_CLOSED.store(false, Ordering::Release);
+        for task in SOME {
+            assert_eq!(hive.request_within(LIMIT, Count(task)).await, Ok(1), "task {task}")
+        }
+        hive.stop(Duration::from_secs(5)).await;
+        journals.iter().for_each(|journal| journal.stop())
+    })
 }

@@ -393,6 +393,7 @@ impl Quarantine {
             }
             false => {
                 drop(self.wait(|turns| turns.is_over || log.is_deposed() || turns.is_any()));
+                self.resume_all_if_unsuspected();
                 drop(waits);
                 if log.is_deposed() { Begun::Deposed } else { Begun::Plainly }
             }

@@ -134,7 +134,7 @@ impl Quarantine {
 
     #[cold]
     fn is_to_park<W: ?Sized>(&self, log: &LogClient<W>, work: Option<Work>) -> bool {
-        if !self.parking.lock().is_full(log.position()) || log.is_deposed() {
+        if !self.parking.lock().is_full(log.position()) || log.is_deposed() || self.are_all_unsuspected() {
             return false;
         }
         match work {
@@ -189,7 +189,21 @@ impl Quarantine {
         }
     }
 
-    /// Resumes all work of a log that the hive no longer leads: it finds that it has nothing to do.
+    /// Checks whether the last process ended cleanly, and a marker of this one is committed: then nobody waits for a marker.
+    fn are_all_unsuspected(&self) -> bool {
+        !self.unclean.load(Ordering::Acquire) && self.turns.lock().is_any()
+    }
+
+    /// Resumes all work at once if none of it has to wait any more. Otherwise each piece would wait until the handlers of the one
+    /// before it have run: a piece that waits for no marker resumes the next one when it has ended.
+    pub(super) fn resume_all_if_unsuspected(&self) {
+        if self.are_all_unsuspected() {
+            let logs = self.parking.lock().logs.len();
+            (0..logs).for_each(|log| self.resume_all_of(log))
+        }
+    }
+
+    /// Resumes all work of a log at once, because it has nothing to wait for, or the hive no longer leads the log.
     pub(super) fn resume_all_of(&self, log: usize) {
         let all = self.parking.lock().logs.get_mut(log).map(|of_log| {
             of_log.keys.clear();
