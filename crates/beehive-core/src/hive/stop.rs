@@ -3,6 +3,7 @@
 use crate::hive::admission::lifecycle::Stopped;
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::hive::edge::request::wait_for;
+use crate::hive::scheduling::maintenance;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -27,6 +28,15 @@ impl Hive {
             }
             inner.in_flight.done().await
         };
+        // what is in flight may wait for acknowledgments
+        let acknowledged = async {
+            loop {
+                inner.platform.sleep(maintenance::PERIOD).await;
+                if let Some(logs) = &inner.logs {
+                    logs.log_consumed_if_due()
+                }
+            }
+        };
 
         let mut expires = inner.platform.sleep(grace);
         let expired = tokio::select! {
@@ -34,6 +44,7 @@ impl Hive {
             () = self.over() => return self.report().await,
             () = finished => false,
             () = &mut expires => true,
+            () = acknowledged => true,
         };
 
         if inner.over.swap(true, Ordering::AcqRel) {

@@ -28,6 +28,10 @@ impl Sink {
     fn fall(&mut self, msg: &Fall) {
         *self.counts.entry(msg.0).or_default() += 1
     }
+    #[rcv(stateless)]
+    fn snooze(&mut self, _: &Snooze, ctx: &mut Ctx) {
+        ctx.postpone(Duration::from_secs(3_600))
+    }
     #[rcv(sharded)]
     fn count(&mut self, msg: &Count) -> u64 {
         self.counts.get(&msg.0).copied().unwrap_or_default()
@@ -38,12 +42,22 @@ impl Sink {
 struct Relay {
     passed: Dict<u8, u64>,
 }
+/// Makes the relay send what a stateless handler postpones.
+#[derive(Message)]
+struct Later;
+#[derive(Message)]
+struct Snooze;
 /// Makes the relay set a timer.
 #[derive(Message)]
 struct Arm;
 
 #[handlers]
 impl Relay {
+    #[rcv(centralized)]
+    fn later(&mut self, _: &Later, ctx: &mut Ctx) {
+        *self.passed.entry(0).or_default() += 1;
+        ctx.emit(Snooze)
+    }
     #[rcv(centralized)]
     fn arm(&mut self, _: &Arm, ctx: &mut Ctx) {
         *self.passed.entry(0).or_default() += 1;
@@ -79,7 +93,7 @@ fn state(log: &TestJournal) -> LogState {
     LogState::replay(log.log().iter().map(Vec::as_slice)).unwrap()
 }
 
-async fn one_message_is_stuck() {
+async fn one_message_is_stuck(stops: bool) {
     let journals: Vec<_> = (1..4).map(|seed| TestJournal::start(seed, 0, 0)).collect();
     let [of_relay, of_sinks, stuck] = [0, 1, 2].map(|at| journals[at].clone());
     let new = |journal: &Arc<TestJournal>| (journal.clone() as Arc<dyn Journal>, LogState::default());
@@ -115,6 +129,18 @@ async fn one_message_is_stuck() {
     assert!(sent > window / 4, "{sent} messages were sent to each sink, and the window is {window}");
     assert!(2 * sent < 2 * window, "{sent} messages were sent to each sink, and the window is {window}");
 
+    if stops {
+        drop((io, other));
+        let stopping = tokio::spawn({
+            let hive = hive.clone();
+            async move { hive.stop(3 * SOON).await }
+        });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        stuck.stall(false);
+        let report = tokio::time::timeout(SOON, stopping).await.expect("the hive stops").unwrap();
+        assert!(report.is_clean(), "{report:?}");
+        return journals.iter().for_each(|journal| journal.stop());
+    }
     stuck.stall(false);
     tokio::time::timeout(SOON, other.flush()).await.expect("nobody waits any more");
     hive.idle().await;
@@ -145,6 +171,29 @@ async fn a_timer_waits() {
     journals.iter().for_each(|journal| journal.stop())
 }
 
+/// A stateless handler of another app postpones a message of the bee. Nobody waits for that either.
+async fn a_postponed_message_waits() {
+    let journals = [1, 2].map(|seed| TestJournal::start(seed, 0, 0));
+    let logs = journals.clone().map(|journal| (journal as Arc<dyn Journal>, LogState::default()));
+    let hive = Hive::builder().app::<Sink>().app::<Relay>().journals(logs).start().unwrap();
+    let mut io = hive.io();
+    io.emit(Later);
+    for sent in 0..limits::BEE_LANE_WINDOW_MAX + 3 * u64::from(limits::CREDITS_PER_IO_BEE) {
+        io.emit(Pass(sent % 2));
+        if sent % BATCH == 0 {
+            tokio::time::timeout(SOON, io.flush()).await.expect("nobody waits");
+        }
+    }
+    tokio::time::timeout(SOON, io.flush()).await.expect("nobody waits");
+    hive.stop(Duration::from_millis(10)).await;
+    journals.iter().for_each(|journal| journal.stop())
+}
+
+#[test]
+fn a_message_that_is_postponed_stops_nobody() {
+    on_workers(2, a_postponed_message_waits())
+}
+
 #[test]
 fn a_timer_of_the_sender_stops_nobody() {
     on_workers(2, a_timer_waits())
@@ -152,5 +201,10 @@ fn a_timer_of_the_sender_stops_nobody() {
 
 #[test]
 fn what_receivers_remember_is_bounded_while_one_message_is_stuck() {
-    on_workers(2, one_message_is_stuck())
+    on_workers(2, one_message_is_stuck(false))
+}
+
+#[test]
+fn a_hive_stops_although_those_outside_wait() {
+    on_workers(2, one_message_is_stuck(true))
 }

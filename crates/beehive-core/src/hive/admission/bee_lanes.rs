@@ -164,7 +164,7 @@ impl BeeLanes {
         self.sent_or_postponed(office, messages, false)
     }
 
-    /// Same as [`BeeLanes::sent`]. If the run `has_postponed` messages, those to the app of the lane may wait for a time.
+    /// Same as [`BeeLanes::sent`]. If the run `has_postponed` messages, any of those that it has sent may wait for a time.
     pub(crate) fn sent_or_postponed<'e>(
         &self,
         office: Office,
@@ -217,7 +217,7 @@ impl BeeLanes {
         for (order, emit) in std::iter::once(first).chain(messages) {
             debug_assert_eq!(emit.id.lane, id, "one record emits on one lane");
             lane.next = lane.next.max(emit.id.seq.next());
-            let waits = emit.at.is_some() || (has_postponed && id.app() == Some(emit.id.app));
+            let waits = emit.at.is_some() || has_postponed;
             let kept = self.keeps_messages.then(|| Arc::new(emit.clone()));
             lane.open.insert(emit.id, OpenMessage { order, emit: kept }, waits)
         }

@@ -117,6 +117,7 @@ impl<W: ?Sized> LogClient<W> {
             consumed_bytes_max: limits::CONSUMED_BYTES_MAX,
             consumed_in_flight: 0,
             acked: Vec::new(),
+            messages_acked: 0,
             visited: Vec::new(),
             cells_visited: 0,
             sweeps: if forgets_sweeps { OpenSweeps::default() } else { OpenSweeps::new(colony) },
@@ -508,7 +509,12 @@ impl<W: ?Sized> LogClient<W> {
             state.acked.push(new)
         }
 
-        if state.acked.len() >= limits::ACKED_RUNS_MAX {
+        state.messages_acked += u64::from(new.count);
+
+        // a lane must not run ahead of its acknowledgments because they are few runs
+        if state.acked.len() >= limits::ACKED_RUNS_MAX
+            || state.messages_acked >= limits::BEE_LANE_WINDOW_MAX / 8
+        {
             drop(state);
             self.say_next(State::take_acked)
         }

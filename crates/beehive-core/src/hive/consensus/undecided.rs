@@ -71,6 +71,8 @@ pub(super) struct State<W: ?Sized> {
     pub(super) consumed_in_flight: usize,
     /// Acknowledgments, not yet in any entry, of messages from this log that bees in other logs have handled.
     pub(super) acked: Vec<Acked>,
+    /// Number of messages in `acked`.
+    pub(super) messages_acked: u64,
     /// Cells that this log's sweeps have visited, and that no entry has recorded as visited. If bees may move, these
     /// are all visits, otherwise only those without effect.
     pub(super) visited: Vec<Visited>,
@@ -186,6 +188,7 @@ impl<W: ?Sized> State<W> {
 
     /// Takes a record of everything noted in `acked`, if there is anything.
     pub(super) fn take_acked(&mut self) -> Option<Record> {
+        self.messages_acked = 0;
         let acked = std::mem::take(&mut self.acked);
         (!acked.is_empty()).then_some(Record::Acked(acked))
     }

@@ -268,7 +268,9 @@ pub(crate) fn send_again(
         for message in all {
             let Unhandled { log, state, waiting, sweep, has_begun_apart } = message;
             let id = waiting.emit.id;
-            if let Some(sweep) = queues.begun.get(&id).filter(|_| !has_begun_apart) {
+            if let Some(sweep) =
+                queues.begun.get(&id).filter(|_| !has_begun_apart && hive.log_of(id.app).is_some())
+            {
                 // The sweep goes on in the log of the app. When it is over, the message is acknowledged. If the sweep has the same
                 // id, it stays suspected.
                 if let Some(link) = hive.log_at(log).filter(|_| *sweep != id) {

@@ -443,18 +443,27 @@ pub(crate) fn consume_held(
             message_id,
             handler,
             admitted,
-            (Emits::default(), None),
+            (Emits::default(), None, false),
             HeldEffects::new(),
             cx,
         );
     }
 
     let (emits, notes) = (std::mem::take(&mut effects.emits), std::mem::take(&mut effects.notes));
+    let has_postponed = effects.has_postponed;
     let mut steps = effects.into_steps();
     if !notes.is_empty() {
         steps.insert(0, Box::new(move |cx| cx.note(notes)))
     }
-    ordered_release::consume(&link, message_id, handler, admitted, (emits, Some(reserved)), steps, cx)
+    ordered_release::consume(
+        &link,
+        message_id,
+        handler,
+        admitted,
+        (emits, Some(reserved), has_postponed),
+        steps,
+        cx,
+    )
 }
 
 /// Returns the log that records what a stateless handler does with a message. Returns `None` if the hive has lost the log to

@@ -6,10 +6,12 @@ use crate::mutant::Mutant;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How often acknowledgments are logged.
+pub(crate) const PERIOD: Duration = Duration::from_millis(100);
+
 /// Every 100 ms until the hive stops: tries to retire idle bees, logs pending acknowledgments and messages
 /// consumed without effect, and retires ended lanes. Logs the time at longer intervals.
 pub(crate) async fn maintain(hive: Arc<HiveInner>) {
-    const PERIOD: Duration = Duration::from_millis(100);
     while !hive.is_stopped() {
         tokio::select! {
             biased;

@@ -308,11 +308,11 @@ fn timers_and_postponed_messages_hold_no_cause() {
     let office = at(&lanes, 0);
     let timer = Emit { at: Some(beehive_protocol::Time::ZERO), ..emit(id(2, 0)) };
     lanes.sent(office, &[timer]);
-    // an app postpones messages to itself
-    lanes.sent_or_postponed(office, &[emit(id(BEE.0.0, 1))], true);
+    // a stateless handler of another app may postpone a message in a run of the bee
+    lanes.sent_or_postponed(office, &[emit(id(3, 1))], true);
     assert_eq!(Outside::new().send(&lanes, 1, 2..3 * WINDOW), None);
     assert_eq!(lanes.floor(LANE, AppId(2)), Some(Seq(0)));
-    assert_eq!(lanes.floor(LANE, BEE.0), Some(Seq(1)));
+    assert_eq!(lanes.floor(LANE, AppId(3)), Some(Seq(1)));
     lanes.acknowledged(0, &acked(id(2, 0)));
     assert_eq!(lanes.floor(LANE, AppId(2)), Some(Seq(3 * WINDOW)));
 }

@@ -97,14 +97,14 @@ impl Releases {
 }
 
 /// Consumes a message with `handler`, unless that handler has already consumed it. The record, which goes to `link`, contains the
-/// messages emitted during handling (`emits`). `reserved`, if given, is the reservation of their sequence
-/// number, which ends when the record is committed. After that, the effects in `steps` are released.
+/// messages emitted during handling (`emits`); if it `has_postponed` messages, they may wait for a time. `reserved`, if given, is the
+/// reservation of their sequence number, which ends when the record is committed. After that, the effects in `steps` are released.
 pub(crate) fn consume(
     link: &Arc<Link>,
     message_id: MessageId,
     handler: HandlerId,
     admitted: Option<&Arc<Admitted>>,
-    (emits, reserved): (Emits, Option<Reserved>),
+    (emits, reserved, has_postponed): (Emits, Option<Reserved>, bool),
     steps: HeldEffects,
     cx: &mut RouteContext,
 ) {
@@ -142,7 +142,8 @@ pub(crate) fn consume(
             // emitted. What the same sender has emitted later must not wait for that
             false => Release { steps: HeldEffects::new(), ..release },
         };
-        if link.lanes.bees.sent(link.office(), tracked.iter().filter(|_| is_committed))
+        let sent = tracked.iter().filter(|_| is_committed);
+        if link.lanes.bees.sent_or_postponed(link.office(), sent, has_postponed)
             && let Some(emit) = tracked.first()
         {
             link.lanes.bees.hold(emit.id.lane, release.cause.as_ref())

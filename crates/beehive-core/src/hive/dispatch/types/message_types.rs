@@ -287,7 +287,7 @@ impl<M: Message> MessageType<M> {
                 consumed,
                 emit.message_type.into(),
                 part_of,
-                (Emits(vec![emit]), Some(reserved)),
+                (Emits(vec![emit]), Some(reserved), false),
                 smallvec![step],
                 cx,
             )
