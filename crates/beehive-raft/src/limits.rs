@@ -86,6 +86,10 @@ pub const HANDED_OVER_WITHIN: Duration = Duration::from_millis(100);
 #[cfg(feature = "cluster")]
 pub const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long the groups of a hive that ends may still write into its folder before this closes.
+#[cfg(feature = "cluster")]
+pub const END_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long a member whose log is shorter than that of another one leaves elections to the other.
 #[cfg(feature = "cluster")]
 pub const BEHIND_FOR: Duration = Duration::from_millis(500);

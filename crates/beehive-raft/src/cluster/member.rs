@@ -13,14 +13,16 @@ use super::registry::RaftRegistry;
 use super::router::Router;
 use super::transport::{Channel, Transport};
 use super::types::{GroupId, MemberId};
-use crate::limits::RETRY;
+use crate::limits::{END_WITHIN, RETRY};
 use beehive_core::cluster::{Incarnation, Membership, Network, Packets};
 use beehive_core::journal::{Journal, LaneId, LogState};
 use beehive_core::registry::{ColonyId, Proposal, Registry};
 use beehive_core::seams::{Platform, TokioPlatform};
 use beehive_core::{Builder, Hive, HiveId, StartError, Stopped};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -210,9 +212,17 @@ fn end_soon(node: &Arc<Node>) {
 async fn end(node: &Node) {
     node.stop();
     let groups = std::mem::take(&mut *node.groups.write());
-    for group in groups.into_values() {
+    let ended = join_all(groups.into_values().map(|group| async move {
         // fails if it has ended already
         let _ = group.raft.shutdown().await;
+    }));
+    let mut ended = pin!(ended);
+    // A group does not end while its vote waits to be written. On a full disk, that waits until the folder closes
+    if node.within(END_WITHIN, &mut ended).await.is_none() {
+        if let Some(disk) = &node.disk {
+            disk.0.close_soon()
+        }
+        ended.await;
     }
     if let Some(disk) = &node.disk {
         disk.0.close().await

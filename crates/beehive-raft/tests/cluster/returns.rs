@@ -1,6 +1,6 @@
 //! Hives with folders end, and return.
 
-use crate::hives::{ALL, Counted, Hives, Ledger, until};
+use crate::hives::{ALL, Counted, Hives, Ledger, PATIENCE, until};
 use beehive::HiveId;
 use beehive_raft::OpenError;
 use beehive_raft::cluster::{ClusterError, ClusterOptions};
@@ -424,4 +424,33 @@ fn a_folder_that_is_used_or_of_another_hive_is_refused() {
     let refused = beehive_raft::Data::open(folders.0.join("1")).unwrap_err();
     assert!(matches!(refused, OpenError::OfCluster { .. }), "{refused}");
     count(&hives, &Ledger::default(), 1)
+}
+
+/// Handing over needs votes, which a full disk does not keep.
+#[test]
+fn a_hive_with_a_full_disk_stops_and_returns() {
+    let disks = Disks::new(50);
+    let (mut hives, ledger) = (disks.start(), Ledger::default());
+    count(&hives, &ledger, 2);
+    disks.of(0).set_capacity(Some(disks.of(0).used()));
+    count(&hives, &ledger, 2);
+    let (begun, has_stopped) = (Instant::now(), AtomicBool::new(false));
+    let took = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // if the hive waits for space, the test must end all the same
+            while !has_stopped.load(Ordering::Relaxed) && begun.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(10))
+            }
+            disks.of(0).set_capacity(None)
+        });
+        hives.stop(0);
+        has_stopped.store(true, Ordering::Relaxed);
+        begun.elapsed()
+    });
+    println!("the hive stopped after {took:?}");
+    assert!(took < PATIENCE / 2, "the hive has waited for space: {took:?}");
+    must_start(&mut hives, 0);
+    count(&hives, &ledger, 1);
+    ledger.check(&hives);
+    hives.equal_replicas();
 }
