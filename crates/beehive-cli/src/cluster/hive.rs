@@ -21,6 +21,9 @@ use tokio::sync::{oneshot, watch};
 /// Time that the hive has for what is in flight when it stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Time that the whole stop may take. It is longer than handing over, [`STOP_TIMEOUT`] and closing the folder together.
+const STOP_WITHIN: Duration = Duration::from_secs(4);
+
 /// How often the hive looks how many colonies it leads.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -146,7 +149,12 @@ async fn serve(
     }
 
     drop(stop);
-    member.stop(STOP_TIMEOUT).await;
+    tokio::select! {
+        // what is late is cut off, like in a crash
+        _ = tokio::time::timeout(STOP_WITHIN, member.stop(STOP_TIMEOUT)) => {}
+        // whoever is impatient asks twice
+        _ = terminate.recv() => {}
+    }
     // dropping the runtime closes connections that are still open
     let _ = tokio::time::timeout(Duration::from_millis(500), server).await;
     Ok(())
