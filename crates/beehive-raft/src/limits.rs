@@ -86,6 +86,14 @@ pub const HANDED_OVER_WITHIN: Duration = Duration::from_millis(100);
 #[cfg(feature = "cluster")]
 pub const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long a hive that stops hands over the registry before it hands over the colonies, too.
+#[cfg(feature = "cluster")]
+pub const REGISTRY_FIRST_FOR: Duration = Duration::from_millis(300);
+
+/// How long a hive that stops waits until another one leads a group that it hands over, before it tries a third one.
+#[cfg(feature = "cluster")]
+pub const HEIR_WITHIN: Duration = Duration::from_millis(200);
+
 /// How long the groups of a hive that ends may still write into its folder before this closes.
 #[cfg(feature = "cluster")]
 pub const END_WITHIN: Duration = Duration::from_secs(1);

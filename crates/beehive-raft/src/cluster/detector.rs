@@ -130,7 +130,7 @@ impl Hearing {
 }
 
 /// What the detector remembers about a group.
-struct Seen {
+pub(super) struct Seen {
     /// The newest term, and whether it has a leader.
     term: (u64, bool),
     /// When this changed, or when a majority did not suspect the leader.
@@ -166,7 +166,7 @@ pub(crate) async fn run(node: Arc<Node>, replica: Arc<Decisions>) {
                     let _ = group.raft.trigger().elect(false).await;
                 }
             }
-            if now.since(declared) > node.options.dead_after / 10 {
+            if !node.abstains() && now.since(declared) > node.options.dead_after / 10 {
                 declared = now;
                 declare(&node, &replica, now)
             }
@@ -188,7 +188,12 @@ fn begun(node: &Node, replica: &Decisions) -> Vec<Arc<Group>> {
 
 /// Decides whether this member begins an election now. The members begin one after the other, in an order that differs from
 /// group to group, so that the groups of a dead hive go to different hives.
-fn must_elect(node: &Node, group: &Group, groups: &mut BTreeMap<GroupId, Seen>, now: Time) -> bool {
+pub(super) fn must_elect(
+    node: &Node,
+    group: &Group,
+    groups: &mut BTreeMap<GroupId, Seen>,
+    now: Time,
+) -> bool {
     let leadership = group.leadership();
     let term = (leadership.term, leadership.is_elected);
     let seen = groups.entry(group.id).or_insert(Seen { term, since: now, elected: None });
@@ -228,7 +233,8 @@ fn must_elect(node: &Node, group: &Group, groups: &mut BTreeMap<GroupId, Seen>, 
         true => ELECTION_STAGGER * rank as u32,
         false => ELECTION_WITHIN + ELECTION_STAGGER * rank as u32,
     };
-    let waits = now < seen.since + patience;
+    // a hive that stops elects only if its log is longer than those of the hives that stay: then they cannot win
+    let waits = node.abstains() || now < seen.since + patience;
     let has_just = seen.elected.is_some_and(|at| now < at + ELECTION_WITHIN);
     if group.yields(now) || (!group.hurries(leadership.term) && (waits || has_just)) {
         return false;

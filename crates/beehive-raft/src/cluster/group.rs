@@ -163,6 +163,12 @@ impl Group {
         leadership.is_here && *self.heir.lock() == Some((hive, leadership.term))
     }
 
+    /// Checks whether this member leads, and has begun to hand the group over: it accepts nothing then.
+    pub(crate) fn is_handed_over(&self) -> bool {
+        let leadership = self.leadership();
+        leadership.is_here && self.heir.lock().is_some_and(|(_, term)| term == leadership.term)
+    }
+
     /// The hive leads the colony.
     pub(crate) fn is_led_by(&self, office: &Arc<Office>) {
         *self.office.lock() = Arc::downgrade(office)

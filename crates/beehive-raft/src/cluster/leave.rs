@@ -5,7 +5,7 @@ use super::group::Group;
 use super::node::Node;
 use super::transport::Channel;
 use super::types::GroupId;
-use crate::limits::{ATTEMPT_WITHIN, LEAVE_WITHIN, RETRY};
+use crate::limits::{ATTEMPT_WITHIN, HEIR_WITHIN, LEAVE_WITHIN, REGISTRY_FIRST_FOR, RETRY};
 use beehive_core::HiveId;
 use beehive_protocol::codec::{decode_many, encode_many};
 use futures_util::future::join_all;
@@ -18,9 +18,11 @@ pub(crate) async fn leave(node: &Node) {
     node.begin_to_leave();
     let handed_over = async {
         let staying = staying(node).await;
+        node.leave_elections_to(staying.len());
         // the next leaders of the colonies write into the registry that they lead
         if let Some(registry) = node.group(GroupId::REGISTRY) {
-            hand_over(node, &registry, &staying).await
+            // if it takes longer, it goes on with the colonies
+            let _ = node.within(REGISTRY_FIRST_FOR, hand_over(node, &registry, &staying)).await;
         }
         let groups: Vec<Arc<Group>> = node.groups.read().values().cloned().collect();
         join_all(groups.iter().map(|group| hand_over(node, group, &staying))).await;
@@ -49,17 +51,31 @@ async fn hand_over(node: &Node, group: &Group, staying: &BTreeSet<HiveId>) {
     let voters = heirs.len();
     heirs.retain(|member| staying.contains(&member.hive));
     // without this member, nobody could be elected
-    if !group.leadership().is_here || heirs.len() * 2 <= voters {
+    if heirs.is_empty() || (heirs.len() * 2 <= voters && !group.is_handed_over()) {
         return;
     }
     let first = group.id.0 as usize % heirs.len();
     heirs.rotate_left(first);
-    for heir in heirs {
-        if group.hand_over(node, heir).await {
-            while group.hands_over_to(heir.hive) {
-                node.platform.sleep(RETRY).await
+    while group.leadership().is_here {
+        for heir in &heirs {
+            let trusts = || node.hearing.trusts(heir.hive, node.platform.now());
+            if trusts() && group.hand_over(node, *heir).await {
+                let waits = async {
+                    while trusts() && group.hands_over_to(heir.hive) {
+                        node.platform.sleep(RETRY).await
+                    }
+                };
+                // It may have died, or its disk may be full. The group accepts nothing until somebody leads it
+                let _ = node.within(HEIR_WITHIN, waits).await;
             }
+            if !group.leadership().is_here {
+                return;
+            }
+        }
+        // nobody has nearly the whole log
+        if !group.is_handed_over() {
             return;
         }
+        node.platform.sleep(RETRY).await
     }
 }

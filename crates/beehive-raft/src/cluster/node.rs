@@ -37,6 +37,10 @@ pub(crate) struct Node {
     stopped: watch::Sender<bool>,
     /// Whether the failure detector may begin elections.
     elects: AtomicBool,
+    /// Whether the hive has begun to stop.
+    leaves: AtomicBool,
+    /// Whether the failure detector leaves elections to the hives that stay, as long as they can win.
+    abstains: AtomicBool,
     /// The folder. `None` if the logs are in memory. It closes at the latest when the node is dropped.
     pub(crate) disk: Option<OpenDisk>,
     is_return: bool,
@@ -67,6 +71,8 @@ impl Node {
             handed_over: AtomicU64::new(0),
             stopped: watch::Sender::new(false),
             elects: AtomicBool::new(false),
+            leaves: AtomicBool::new(false),
+            abstains: AtomicBool::new(false),
             is_return,
             disk: opened.map(|opened| opened.disk),
             promises: Mutex::default(),
@@ -137,14 +143,29 @@ impl Node {
         self.elects.load(Ordering::Acquire)
     }
 
-    /// The hive begins to stop: the failure detector begins no elections any more.
+    /// The hive begins to stop. Nobody hands over to it any more.
     pub(crate) fn begin_to_leave(&self) {
-        self.elects.store(false, Ordering::Release)
+        self.leaves.store(true, Ordering::Release)
+    }
+
+    pub(crate) fn leaves(&self) -> bool {
+        self.leaves.load(Ordering::Acquire)
+    }
+
+    /// The hive stops, and `staying` others do not. If they are a majority, elections are theirs. If not, they may need this hive for
+    /// what is under way until it ends.
+    pub(crate) fn leave_elections_to(&self, staying: usize) {
+        self.abstains.store(staying * 2 > self.options.peers.len() + 1, Ordering::Release)
+    }
+
+    /// Checks whether elections are left to the hives that stay, as long as they can win.
+    pub(crate) fn abstains(&self) -> bool {
+        self.abstains.load(Ordering::Acquire)
     }
 
     /// Checks whether the hive has started and does not stop: if a group elects it, it leads.
     pub(crate) fn stays(&self) -> bool {
-        self.elects() && self.hive.borrow().is_some()
+        self.elects() && !self.leaves() && self.hive.borrow().is_some()
     }
 }
 

@@ -138,6 +138,10 @@ async fn answer(
             Some(Answer::Vote(answer))
         }
         Call::Transfer(request) => {
+            // it may have begun to stop since it has said that it stays
+            if *request.to_node_id() == node.me && node.leaves() {
+                return Some(Answer::Transfer(false));
+            }
             let accepted = group.raft.handle_transfer_leader(request).await.ok()?;
             Some(Answer::Transfer(accepted.is_ok()))
         }

@@ -1,6 +1,8 @@
 //! A hive is stopped, and the others need not suspect it to go on.
 
 use crate::hives::{ALL, Hives, Ledger, until};
+use beehive::Restart;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -94,4 +96,69 @@ fn a_hive_that_is_stopped_by_its_own_handle_hands_over_what_it_leads() {
     assert!(longest < SUSPECT_AFTER / 2, "the others have waited for a suspicion: {longest:?}");
     ledger.check(&hives);
     hives.equal_replicas();
+}
+
+/// An heir says that it stays, and does not take over then.
+#[test]
+fn what_one_heir_does_not_take_over_goes_to_another_one() {
+    let (mut hives, ledger) = start();
+    let led = hives.led_by(0, 2);
+    assert_eq!(led.len(), 2);
+    hives.net.deafen(ALL[1], ALL[0]);
+    let (longest, _) = pause(&mut hives, &ledger, 0, |hives| hives.stop(0));
+    assert!(longest < SUSPECT_AFTER / 2, "the others have waited for a suspicion: {longest:?}");
+    let leaders = hives.member(2).leaders();
+    let mut of_led = leaders.iter().filter(|(colony, _)| led.contains(colony));
+    assert!(of_led.all(|(_, leader)| *leader == Some(ALL[2])), "{leaders:?}");
+    ledger.check(&hives);
+    hives.equal_replicas();
+}
+
+/// All hives are stopped. What two of them have under way needs a hive that has crashed just before.
+#[test]
+fn hives_that_stop_together_still_elect_others_for_what_is_under_way() {
+    const GRACE: Duration = Duration::from_secs(12);
+    let mut hives = Hives::with(|options| {
+        options.suspect_after = Duration::from_secs(1);
+        // until then, only the failure detector begins elections
+        options.lease = GRACE * 2
+    });
+    let ledger = Ledger::default();
+    (0..12).for_each(|key| ledger.must_count(hives.hive(key as usize % 3), key));
+    let is_over = Arc::new(AtomicBool::new(false));
+    for at in [1, 2] {
+        // it does not end before the other one is done
+        let is_over = is_over.clone();
+        hives.hive(at).spawn_io("work", Restart::Never, move |_| {
+            let is_over = is_over.clone();
+            async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
+                Ok(())
+            }
+        })
+    }
+    hives.kill(0);
+    let begun = Instant::now();
+    let are_answered = std::thread::scope(|scope| {
+        let requests = [1, 2].map(|at| (at, hives.hive(at))).into_iter();
+        let requests = requests.flat_map(|(at, hive)| [0, 3].map(|key| (hive, key + 6 * (at - 1) as u64)));
+        let threads: Vec<_> = requests
+            .map(|(hive, key)| {
+                let ledger = &ledger;
+                scope.spawn(move || ledger.count(hive, key, GRACE))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(100));
+        for at in [1, 2] {
+            let hive = hives.hive(at).clone();
+            hives.runtime(at).spawn(async move { hive.stop(GRACE).await });
+        }
+        threads.into_iter().all(|thread| thread.join().unwrap())
+    });
+    let took = begun.elapsed();
+    println!("all was answered after {took:?}");
+    is_over.store(true, Ordering::Relaxed);
+    assert!(are_answered && took < GRACE / 2, "nobody was elected: {took:?}")
 }

@@ -18,6 +18,8 @@ type Process = (Handle, Arc<dyn Receiver>);
 pub(crate) struct Net {
     ports: Mutex<BTreeMap<HiveId, Process>>,
     cuts: Mutex<BTreeSet<(HiveId, HiveId)>>,
+    /// Pairs of hives, the first of which does not reach the second one's groups.
+    deaf: Mutex<BTreeSet<(HiveId, HiveId)>>,
     /// Time that each packet, request and answer takes, in microseconds.
     delay: AtomicU64,
     /// Whether the answer to the next call to the registry is lost.
@@ -41,6 +43,11 @@ impl Net {
     /// Nothing goes from one hive to another any more, in this direction.
     pub(crate) fn cut(&self, from: HiveId, to: HiveId) {
         self.cuts.lock().unwrap().insert((from, to));
+    }
+
+    /// The groups of a hive hear nothing from another one any more. Everything else arrives.
+    pub(crate) fn deafen(&self, to: HiveId, from: HiveId) {
+        self.deaf.lock().unwrap().insert((from, to));
     }
 
     /// Cuts a hive off, in both directions.
@@ -103,7 +110,8 @@ impl Transport for Port {
         let (net, from) = (self.net.clone(), self.hive);
         Box::pin(async move {
             let refused = |why: &str| Err(Unanswered { why: why.to_string() });
-            if net.is_cut(from, to) {
+            let is_deaf = channel == Channel::Raft && net.deaf.lock().unwrap().contains(&(from, to));
+            if is_deaf || net.is_cut(from, to) {
                 // as in a network that drops everything
                 return std::future::pending().await;
             }

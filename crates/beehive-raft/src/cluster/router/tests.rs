@@ -1,12 +1,13 @@
 //! Tests of the answers to calls of a group: what was acknowledged is on disk, and whose lease counts.
 
 use super::*;
+use crate::cluster::detector::must_elect;
 use crate::cluster::disk;
 use crate::cluster::folds::Colony;
 use crate::cluster::machine::{Encode, Fold};
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::transport::{Transport, Unanswered};
-use crate::cluster::types::{Command, LogEntry, Membership, Reply, SnapshotMeta, Vote};
+use crate::cluster::types::{Command, LogEntry, Membership, Reply, SnapshotMeta, TransferRequest, Vote};
 use crate::files::SimulatedFiles;
 use crate::limits::{BEHIND_FOR, ELECTION_WITHIN};
 use beehive_core::seams::TokioPlatform;
@@ -266,5 +267,50 @@ fn a_member_that_is_behind_leaves_the_lead_to_others_for_a_while() {
             "nobody votes for it"
         );
         assert!(group.leadership().term > 1)
+    })
+}
+
+/// The leader has asked before whether this hive stays. The hive has begun to stop since.
+#[test]
+fn a_hive_that_stops_takes_over_nothing() {
+    run(async {
+        let follower = Follower::start().await;
+        follower.append(0..10).await.unwrap();
+        let (node, group) = (&follower.node, &follower.group);
+        follower.learns_of(1, LEADER).await;
+        node.begin_to_leave();
+        let transfer = |to| {
+            let request = TransferRequest::new(Vote::new_committed(1, LEADER), to, Some(id(9)));
+            follower.call(Call::Transfer(request), &[])
+        };
+        let refused = transfer(node.me).await.unwrap();
+        assert!(matches!(refused, Some(Answer::Transfer(false))), "{refused:?}");
+        // another member takes over, and this one votes for it
+        let accepted = transfer(THIRD).await.unwrap();
+        assert!(matches!(accepted, Some(Answer::Transfer(true))), "{accepted:?}");
+        assert_eq!(group.leadership().term, 1)
+    })
+}
+
+#[test]
+fn a_hive_that_stops_elects_if_those_that_stay_are_too_few_or_behind() {
+    run(async {
+        let follower = Follower::start().await;
+        follower.append(0..10).await.unwrap();
+        let (node, group) = (&follower.node, &follower.group);
+        follower.learns_of(1, LEADER).await;
+        let (mut seen, now) = (BTreeMap::new(), node.platform.now());
+        // it does not hear the leader either
+        node.hearing.heard(THIRD.hive, true, Vec::new(), now);
+        let mut elects = |after| must_elect(node, group, &mut seen, now + Duration::from_secs(after));
+
+        node.begin_to_leave();
+        node.leave_elections_to(2);
+        assert!(!elects(0) && !elects(1), "it is left to the hives that stay");
+        group.is_ahead(1);
+        assert!(elects(1), "the others cannot win");
+        assert!(!elects(2), "the next election is theirs");
+        node.leave_elections_to(1);
+        assert!(elects(3), "the hive that stays has no majority without this one")
     })
 }
