@@ -117,7 +117,11 @@ async fn serve(
     let member = tokio::select! {
         biased;
         _ = &mut gone => return Ok(()),
-        _ = terminate.recv() => return Ok(()),
+        _ = terminate.recv() => {
+            // no failure: the parent may start it again
+            tracing::error!(hive = number, "asked to end before it ran");
+            return Ok(());
+        }
         started = cluster.start(*number, Hive::builder().app::<Store>()) => started?,
     };
 

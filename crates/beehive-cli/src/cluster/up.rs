@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// Time that the hives have to stop. It is longer than what a hive takes.
-const STOP_TIMEOUT: Duration = Duration::from_secs(4);
+const STOP_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Time after which a hive that has ended is started again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -210,9 +210,10 @@ impl Hives {
         Ok(())
     }
 
-    /// A hive has ended. If it has a folder, it is started again soon, unless it ended by itself before it ran: then it has said why.
+    /// A hive has ended. If it has a folder, it is started again soon, unless it failed before it ran: then it has said why.
     fn ended(&mut self, at: usize, status: std::io::Result<ExitStatus>) -> Result<(), Failure> {
-        let was_killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
+        // a hive that is asked to end while it starts has not failed
+        let was_ended = status.as_ref().is_ok_and(|status| status.success() || status.signal().is_some());
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let (number, pid) = (at + 1, self.all[at].pid);
         self.all[at].has_ended = true;
@@ -220,7 +221,7 @@ impl Hives {
             return Err(format!("hive {number} has not started ({how})").into());
         }
         say(&format!("hive {number}  pid {pid}  has ended ({how}); {}", self.majority()));
-        self.all[at].returns = self.data.is_some() && (was_killed || self.all[at].http.is_some());
+        self.all[at].returns = self.data.is_some() && (was_ended || self.all[at].http.is_some());
         if self.all.iter().all(|hive| hive.has_ended && !hive.returns) {
             return Err("no hive runs any more".into());
         }
