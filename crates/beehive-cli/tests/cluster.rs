@@ -216,6 +216,26 @@ fn hives_with_folders_return_one_by_one_and_all_at_once() {
 }
 
 #[test]
+fn a_hive_that_is_asked_to_end_while_it_returns_is_started_again() {
+    let data = std::env::temp_dir().join(format!("beehive-cluster-asked-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&data);
+    let mut up = Up::start(&["--data", data.to_str().expect("words")]);
+    assert_eq!(up.ask(0, "PUT /color/red"), "color = red (written 1 times)\n");
+    kill(up.hives[0].0);
+    let again = up.line("is started again");
+    let pid: u32 = again.split_whitespace().nth(3).and_then(|pid| pid.parse().ok()).expect("a process id");
+    // without a majority, it cannot run for a second
+    kill(up.hives[1].0);
+    std::thread::sleep(Duration::from_millis(400));
+    kill_process(Pid::from_raw(pid as i32).expect("a process id"), Signal::TERM).expect("runs");
+    up.line(&format!("hive 1  pid {pid}  has ended"));
+    while !up.line("is started again").starts_with("hive 1  ") {}
+    assert_eq!(up.ask(2, "GET /color"), "red\n");
+    assert!(up.end(Signal::INT));
+    std::fs::remove_dir_all(&data).expect("is there")
+}
+
+#[test]
 fn without_a_majority_the_program_says_that_nothing_is_answered() {
     let mut up = Up::start(&["--hives", "2"]);
     kill(up.hives[1].0);
