@@ -224,7 +224,7 @@ fn a_hive_that_is_asked_to_end_while_it_returns_is_started_again() {
     kill(up.hives[0].0);
     let again = up.line("is started again");
     let pid: u32 = again.split_whitespace().nth(3).and_then(|pid| pid.parse().ok()).expect("a process id");
-    // without a majority, it cannot run for a second
+    // before it runs, it must elect leaders with the third one
     kill(up.hives[1].0);
     std::thread::sleep(Duration::from_millis(400));
     kill_process(Pid::from_raw(pid as i32).expect("a process id"), Signal::TERM).expect("runs");
