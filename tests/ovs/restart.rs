@@ -18,7 +18,7 @@ const BOB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const RETURN_LIMIT: Duration = Duration::from_secs(8);
 
 /// Maximum delay of the mirror.
-const MIRROR_LIMIT: Duration = Duration::from_secs(2);
+const MIRROR_LIMIT: Duration = Duration::from_secs(10);
 
 /// With 1.0, no flow sends unknown packets to the controller, and while there is no controller, Open vSwitch drops
 /// such packets and caches this decision. Hosts that never pause keep the cached decision alive, unless the new
