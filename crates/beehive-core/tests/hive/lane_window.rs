@@ -8,7 +8,7 @@ use beehive_core::{App, Ctx, Dict, Hive, Io, Message, handlers, limits};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a sink counts.
+/// A sink counts it.
 #[derive(Message)]
 struct Fall(u64);
 /// Makes the relay send to a sink.
@@ -152,32 +152,13 @@ async fn one_message_is_stuck(stops: bool) {
     journals.iter().for_each(|journal| journal.stop())
 }
 
-/// A timer that the bee has set keeps the floor of its lane for an hour. Nobody waits for that.
-async fn a_timer_waits() {
+/// The relay first gets a message whose effect keeps the floor of its lane for an hour. Nobody waits for that.
+async fn nobody_waits(first: fn(&mut Io)) {
     let journals = [1, 2].map(|seed| TestJournal::start(seed, 0, 0));
     let logs = journals.clone().map(|journal| (journal as Arc<dyn Journal>, LogState::default()));
     let hive = Hive::builder().app::<Sink>().app::<Relay>().journals(logs).start().unwrap();
     let mut io = hive.io();
-    io.emit(Arm);
-    for sent in 0..limits::BEE_LANE_WINDOW_MAX + 3 * u64::from(limits::CREDITS_PER_IO_BEE) {
-        io.emit(Pass(sent % 2));
-        if sent % BATCH == 0 {
-            tokio::time::timeout(SOON, io.flush()).await.expect("nobody waits");
-        }
-    }
-    tokio::time::timeout(SOON, io.flush()).await.expect("nobody waits");
-    hive.idle().await;
-    hive.stop(SOON).await;
-    journals.iter().for_each(|journal| journal.stop())
-}
-
-/// A stateless handler of another app postpones a message of the bee. Nobody waits for that either.
-async fn a_postponed_message_waits() {
-    let journals = [1, 2].map(|seed| TestJournal::start(seed, 0, 0));
-    let logs = journals.clone().map(|journal| (journal as Arc<dyn Journal>, LogState::default()));
-    let hive = Hive::builder().app::<Sink>().app::<Relay>().journals(logs).start().unwrap();
-    let mut io = hive.io();
-    io.emit(Later);
+    first(&mut io);
     for sent in 0..limits::BEE_LANE_WINDOW_MAX + 3 * u64::from(limits::CREDITS_PER_IO_BEE) {
         io.emit(Pass(sent % 2));
         if sent % BATCH == 0 {
@@ -190,13 +171,14 @@ async fn a_postponed_message_waits() {
 }
 
 #[test]
-fn a_message_that_is_postponed_stops_nobody() {
-    on_workers(2, a_postponed_message_waits())
+fn a_timer_of_the_sender_stops_nobody() {
+    on_workers(2, nobody_waits(|io| io.emit(Arm)))
 }
 
+/// A stateless handler of another app postpones it, in the record of the bee.
 #[test]
-fn a_timer_of_the_sender_stops_nobody() {
-    on_workers(2, a_timer_waits())
+fn a_message_that_is_postponed_stops_nobody() {
+    on_workers(2, nobody_waits(|io| io.emit(Later)))
 }
 
 #[test]

@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(10);
 struct Plant(u64);
 #[derive(Message)]
 struct All;
-/// What the sender sends to a cell behind its sweep.
+/// The sender sends it to a cell, behind its sweep.
 #[derive(Message)]
 struct After(u64);
 #[derive(Message)]
@@ -207,7 +207,7 @@ fn after(state: &LogState, journal: &TestJournal) -> LogState {
     state
 }
 
-/// What a hive does until it is killed. The sweep of the sender has begun then, and its first step is being committed.
+/// A life of a hive. It is killed when the sweep of the sender has begun, and its first step is being committed.
 #[derive(Clone, Copy)]
 struct Life {
     /// The sender sends the sweep. Otherwise, an earlier hive has begun it.

@@ -536,7 +536,8 @@ impl<W: ?Sized> LogClient<W> {
     }
 
     /// Appends a record of the visits collected so far, even if there are none. When the returned receiver completes, all
-    /// visits that were noted before are recorded: see [`LogClient::say`].
+    /// visits that were noted before are recorded: see [`LogClient::say`]. A visit that the next entry of its bee was to name
+    /// is not noted, so if that entry is refused, it is recorded later.
     pub(crate) fn log_visits(&self) -> oneshot::Receiver<()> {
         let (committed, told) = oneshot::channel();
         self.say_of(|state| Some((Record::Visited(state.take_visited()), committed)));

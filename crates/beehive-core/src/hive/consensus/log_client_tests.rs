@@ -148,7 +148,7 @@ fn visits_in_a_dead_entry_are_recorded_by_the_next_run() {
     assert_eq!(journal.entries().len(), 2, "the committed entry has recorded them");
 }
 
-/// Who waits for the record knows that all visits are recorded, although the entry that contained them is dead.
+/// The record of visits waits for those that a refused entry contained.
 #[test]
 fn visits_are_recorded_when_their_record_is_committed_also_after_a_refusal() {
     let (journal, client) = client();

@@ -80,7 +80,7 @@ struct Cursor<M: Message> {
     windows: Mutex<Windows<M>>,
 }
 
-/// What a sweep has to do next.
+/// The next work of a sweep.
 struct Due {
     /// Cells whose visits were kept back, and have room now.
     kept_back: Vec<CellId>,

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 /// Resumes parked work on another thread. Returns the token if there is no other thread, because the hive was dropped.
 pub(crate) type Resume = Box<dyn FnOnce(Resumed) -> Option<Resumed> + Send>;
 
-/// What a piece of work is about to handle.
+/// The messages or visits that a piece of work handles next.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
     /// The messages from the first to the last one, on the same lane.

@@ -69,7 +69,7 @@ impl State {
     }
 }
 
-/// What becomes of the first entry of a queue.
+/// The decision about the first entry of a queue.
 enum Parked {
     /// It runs now.
     Runs(Deferred),
