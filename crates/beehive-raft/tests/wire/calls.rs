@@ -208,6 +208,7 @@ fn the_calls_of_a_connection_that_breaks_end_at_once() {
             let (first, second) = (first.clone(), second.clone());
             calls.spawn(async move { first.call(&second, Channel::Raft, vec![NEVER]).await });
         }
+        until("called", || first.peer(second.id).is_some_and(|peer| peer.calls_in_flight == 100)).await;
         until("served", || second.echo.serving.load(Ordering::SeqCst) == limits::CALLS_SERVED_MAX).await;
 
         let begun = Instant::now();

@@ -158,6 +158,8 @@ async fn connect(shared: &Arc<Shared>, peer: &Arc<Peer>, address: &str, scope: &
         () = scope.ended() => "the connection has ended, or another one takes its place".into(),
         () = drained(shared, &outgoing) => "this hive stops".into(),
     };
+    // first: a caller whose call has ended, and who looks at once, must not find the connection that broke
+    peer.set_outgoing(None);
     outgoing.end(&format!("hive {} at {found}: {why}", peer.hive.0));
     drop(admission);
     tracing::info!(peer = peer.hive.0, "no longer connected with hive {} at {found}: {why}", peer.hive.0);

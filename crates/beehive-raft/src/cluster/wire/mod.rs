@@ -207,8 +207,8 @@ impl Transport for Wire {
             match peer.outgoing() {
                 Some(outgoing) => outgoing.call(channel, request).await,
                 None => {
-                    let why = peer.last_refusal().unwrap_or_default();
-                    Err(Unanswered { why: format!("{to} is not connected; {why}") })
+                    let reason = peer.last_refusal().map(|reason| format!("; {reason}")).unwrap_or_default();
+                    Err(Unanswered { why: format!("{to} is not connected{reason}") })
                 }
             }
         })
