@@ -71,12 +71,15 @@ pub use hive::{
 /// the registry, which the next leader tells first. The hive discards what was not committed, gives back the messages that the
 /// bees had accepted, and keeps nothing of the colony. The next leader, which may be the same hive in a later term, goes on.
 ///
+/// No answer is older than what was answered before it was asked for, by any hive. A request that changes something is answered
+/// when the log has committed the change. One that changes nothing is answered when the journal has
+/// [confirmed](crate::journal::Journal::confirm), after it was handled, that the hive leads the log; all such requests that wait share
+/// one confirmation. A hive that is cut off from the others therefore answers nothing, except from `.shared()` views.
+///
 /// # What a cluster does not do yet
 ///
 /// - This crate elects no leaders: the program calls [`Hive::lead`], or `beehive-raft` (feature `cluster`, experimental) does.
 ///   Until then, the bees of a hive that is down are not available.
-/// - A leader does not confirm its office before it answers. A hive that has lost a colony and does not know it yet answers a
-///   request that changes nothing from the state that it has.
 /// - No policy moves bees: they move for merges, and on request.
 /// - If a hive crashes between a stateless handler's record of a timer's message and its acknowledgment, and the bee that
 ///   set the timer then moves before the timer fires again, the handler may run twice.

@@ -74,6 +74,8 @@ mutants! {
     EmitBeforeCommit,
     /// A read is answered before the changes that it has read are committed.
     ReadTail,
+    /// A read is answered although another hive may lead the log.
+    ReadUnconfirmed,
     /// A refused run stays in the dedup table.
     RefusedRemembered,
     /// A refused run stays in the state.

@@ -51,6 +51,9 @@ impl JournalEvents for Released {
     fn deposed(&self) {
         panic!("nobody else leads the log")
     }
+    fn confirmed(&self, round: u64) {
+        panic!("nobody has asked for {round}")
+    }
 }
 
 impl Released {

@@ -30,6 +30,8 @@ struct State {
     /// Number of further rounds in which the journal refuses every entry.
     deposed: u64,
     told: Option<Told>,
+    /// The round of confirmations that the hive has asked for.
+    asked: Option<u64>,
 }
 
 /// The trace of a cluster, and what its journal is.
@@ -89,6 +91,8 @@ pub struct TestJournal {
     stalled: AtomicBool,
     /// The time by which each round of commits is later than usual, in nanoseconds.
     delay: AtomicU64,
+    /// Whether another hive may lead the log.
+    is_of_cluster: AtomicBool,
     /// Whether the log also contains the entries that were executed on refused ones.
     logs_dead: AtomicBool,
     refused: AtomicU64,
@@ -137,6 +141,7 @@ impl TestJournal {
     ) -> Arc<TestJournal> {
         let journal = TestJournal::new(seed, refuse_one_in, last);
         journal.state.lock().told = Some(told);
+        journal.is_of_cluster.store(true, Ordering::Release);
         let (committing, clock) = (Arc::downgrade(&journal), platform.clone());
         platform.spawn(Box::pin(async move {
             while let Some(journal) = committing.upgrade().filter(|journal| !journal.is_stopped()) {
@@ -198,6 +203,7 @@ impl TestJournal {
             depose_one_in: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
+            is_of_cluster: AtomicBool::new(false),
             delay: AtomicU64::new(0),
             logs_dead: AtomicBool::new(false),
             refused: AtomicU64::new(0),
@@ -216,7 +222,7 @@ impl TestJournal {
     }
 
     fn commit_some(&self) {
-        let (events, last, refused) = {
+        let (events, last, refused, asked) = {
             let mut state = self.state.lock();
             // Check under the lock: `stop` and `stall` set the flags under the same lock, so once they have returned,
             // this thread commits nothing more.
@@ -225,6 +231,7 @@ impl TestJournal {
             }
 
             let Some(events) = state.events.clone() else { return };
+            let asked = state.asked.take();
             let count = 1 + state.below(200) as usize;
             let one_in = self.refuse_one_in.load(Ordering::Relaxed);
             let depose_one_in = self.depose_one_in.load(Ordering::Relaxed);
@@ -262,9 +269,12 @@ impl TestJournal {
             if refused {
                 state.tell(Kind::Refuse, format_args!("after {}", state.last))
             }
-            (events, state.last, refused)
+            (events, state.last, refused, asked)
         };
 
+        if let Some(round) = asked {
+            events.confirmed(round)
+        }
         events.released(last);
         if refused {
             self.refused.fetch_add(1, Ordering::Relaxed);
@@ -342,6 +352,16 @@ impl Journal for TestJournal {
             state.log.push(bytes)
         }
         Ok(())
+    }
+
+    fn may_lose_leadership(&self) -> bool {
+        self.is_of_cluster.load(Ordering::Acquire)
+    }
+
+    fn confirm(&self, round: u64) {
+        let mut state = self.state.lock();
+        assert_eq!(state.asked, None, "the hive asks again before it is answered");
+        state.asked = Some(round)
     }
 
     fn attach(&self, events: Arc<dyn JournalEvents>) {

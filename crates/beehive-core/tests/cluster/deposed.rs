@@ -11,7 +11,7 @@ use beehive_core::{BeeId, RequestError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const FIRST: ColonyId = ColonyId(1);
+pub(crate) const FIRST: ColonyId = ColonyId(1);
 
 /// Deposes the leader of a colony, which is told or not.
 fn depose(cluster: &mut Cluster, colony: ColonyId, by: usize, is_told: bool) {

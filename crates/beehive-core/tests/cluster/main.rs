@@ -14,6 +14,7 @@ mod leaders;
 mod merges;
 mod moves;
 mod random;
+mod reads;
 mod refusals;
 mod threads;
 mod trace;

@@ -123,12 +123,13 @@ fn reached_by(mutant: Mutant) -> Option<(Load, &'static [Checker])> {
         | Mutant::TakenUnmarked
         | Mutant::StatelessAtHome
         | Mutant::TakenOvertakes => return None, // one hive takes over from another: `tests/cluster/leaders.rs`
-        Mutant::DeposedStays
+        Mutant::ReadUnconfirmed
+        | Mutant::DeposedStays
         | Mutant::DeposedReleases
         | Mutant::DeposedSends
         | Mutant::MailboxLost
         | Mutant::GivenBackLast
-        | Mutant::UnloggedEndsAtOnce => return None, // a hive loses a log and lives on: `tests/cluster/deposed.rs`
+        | Mutant::UnloggedEndsAtOnce => return None, // a hive loses a log and lives on: `tests/cluster/deposed.rs`, `reads.rs`
         Mutant::FloorFromSpeculation => return None, // `hive/admission/bee_lanes.rs`
         Mutant::WithoutBeeFloorOfOneApp => return None, // `hive/consensus/without_bee.rs`
     })

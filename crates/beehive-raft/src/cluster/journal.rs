@@ -9,6 +9,9 @@
 //! An entry that openraft refuses is not in the log, and all entries that the hive has executed after it are dead. The gate lets
 //! nothing pass until the leader is confirmed again; then the hive is told what the last entry is, and goes on with entries of
 //! new numbers. An entry whose outcome is unknown ends the leadership: only the next leader can know.
+//!
+//! Before the hive answers what no entry records, it asks whether it still leads. Then a majority of the members has to confirm
+//! that, each time: the lease says nothing about it, because members elect another leader when they suspect the old one.
 
 use super::group::Group;
 use super::node::Node;
@@ -18,9 +21,9 @@ use beehive_core::journal::{Entry, EntryNumber, Journal, JournalEvents};
 use futures_util::FutureExt;
 use openraft::Instant;
 use openraft::async_runtime::watch::WatchReceiver;
-use openraft::errors::{ClientWriteError, ForwardReason};
+use openraft::errors::{ClientWriteError, ForwardReason, RaftError};
 use openraft::impls::ProgressResponder;
-use openraft::raft::ClientWriteResult;
+use openraft::raft::{ClientWriteResult, ReadPolicy};
 use openraft::type_config::alias::OneshotReceiverOf;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -29,6 +32,8 @@ use tokio::sync::{Notify, mpsc};
 /// The journal of a colony that this hive leads. Dropping it ends its tasks.
 pub(crate) struct RaftJournal {
     entries: mpsc::UnboundedSender<Arc<Entry>>,
+    /// The rounds of confirmations that the hive asks for.
+    rounds: mpsc::UnboundedSender<u64>,
     office: Arc<Office>,
 }
 
@@ -85,6 +90,7 @@ impl RaftJournal {
     ) -> (Arc<RaftJournal>, Arc<Office>) {
         let (entries, queue) = mpsc::unbounded_channel();
         let (proposed, reports) = mpsc::unbounded_channel();
+        let (rounds, asked) = mpsc::unbounded_channel();
         let office = Arc::new(Office {
             term,
             node: node.clone(),
@@ -96,7 +102,8 @@ impl RaftJournal {
         group.is_led_by(&office);
         node.spawn(propose(office.clone(), group.clone(), queue, proposed));
         node.spawn(report(office.clone(), group.clone(), reports, last));
-        (Arc::new(RaftJournal { entries, office: office.clone() }), office)
+        node.spawn(confirm(office.clone(), group.clone(), asked));
+        (Arc::new(RaftJournal { entries, rounds, office: office.clone() }), office)
     }
 }
 
@@ -104,6 +111,15 @@ impl Journal for RaftJournal {
     fn append(&self, entry: Arc<Entry>) {
         // fails only if the leadership is over; the hive is told
         let _ = self.entries.send(entry);
+    }
+
+    fn may_lose_leadership(&self) -> bool {
+        true
+    }
+
+    fn confirm(&self, round: u64) {
+        // fails only if the leadership is over
+        let _ = self.rounds.send(round);
     }
 
     fn attach(&self, events: Arc<dyn JournalEvents>) {
@@ -259,6 +275,25 @@ async fn report(
         }
         if office.is_over() {
             return;
+        }
+    }
+}
+
+/// Confirms that the hive leads, as often as it asks.
+async fn confirm(office: Arc<Office>, group: Arc<Group>, mut rounds: mpsc::UnboundedReceiver<u64>) {
+    while let Some(round) = rounds.recv().await {
+        loop {
+            let confirmed = group.raft.get_read_linearizer(ReadPolicy::ReadIndex).await;
+            // if the majority has confirmed the leader of a later term, this member has missed what was between the two
+            if office.is_over() || group.leadership().term != office.term {
+                return;
+            }
+            match confirmed {
+                Ok(_) => break office.tell(|events| events.confirmed(round)),
+                Err(RaftError::Fatal(_)) => return,
+                // there is no majority, or the group is handed over
+                Err(RaftError::APIError(_)) => office.node.platform.sleep(RETRY).await,
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The network between hives is cut, and healed.
 
-use crate::hives::{ALL, Hives, Ledger, PATIENCE, until};
+use crate::hives::{ALL, Counted, Hives, Ledger, PATIENCE, until};
 use std::time::Duration;
 
 #[test]
@@ -73,6 +73,35 @@ fn a_minority_acknowledges_nothing_and_answers_again_after_the_heal() {
     (0..9).for_each(|key| ledger.must_count(hives.hive(key as usize % 3), key));
     ledger.check(&hives);
     hives.equal_replicas();
+}
+
+/// An isolated leader has a lease, and nobody can tell it that the others have elected another one.
+#[test]
+fn an_isolated_leader_answers_no_reads() {
+    let hives = Hives::start();
+    let ledger = Ledger::default();
+    (0..9).for_each(|key| ledger.must_count(hives.hive(key as usize % 3), key));
+    hives.net.isolate(ALL[0], &[ALL[1], ALL[2]]);
+    until("the others lead its colonies", || hives.led_by(0, 1).is_empty() && hives.led_by(0, 2).is_empty());
+    (0..9).for_each(|key| ledger.must_count(hives.hive(1 + key as usize % 2), key));
+    for key in 0..9 {
+        let read = hives.hive(0).request_blocking_within(Duration::from_millis(60), Counted(key));
+        assert!(read.is_err(), "the isolated hive reads {read:?} for key {key}")
+    }
+    // it waits until the links are back
+    let reading: Vec<_> = (0..9)
+        .map(|key| {
+            let hive = hives.hive(0).clone();
+            std::thread::spawn(move || (key, hive.request_blocking_within(PATIENCE, Counted(key))))
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(300));
+    hives.net.heal();
+    for read in reading {
+        let (key, read) = read.join().unwrap();
+        assert!(read.as_ref().is_ok_and(|count| *count >= 2), "key {key}: {read:?}")
+    }
+    ledger.check(&hives)
 }
 
 #[test]

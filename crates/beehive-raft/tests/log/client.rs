@@ -142,6 +142,9 @@ impl JournalEvents for Reports {
     fn deposed(&self) {
         panic!("nobody else leads a log on a disk")
     }
+    fn confirmed(&self, round: u64) {
+        panic!("nobody has asked for {round}")
+    }
 }
 
 impl Reports {

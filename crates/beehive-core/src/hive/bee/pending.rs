@@ -34,7 +34,8 @@ pub(crate) type NewMessages = SmallVec<[u32; 16]>;
 pub(crate) struct Executed {
     /// The number of the entry in flight that contains this run, and the part of the entry that describes the
     /// run. `None` if the run changed and sent nothing: no entry contains such a run. Its effects are held
-    /// until all earlier entries are committed, because the run has read the state that they left.
+    /// until all earlier entries are committed, because the run has read the state that they left, and until the journal has
+    /// confirmed that the hive leads the log.
     pub(crate) entry: Option<(EntryNumber, Arc<Work>)>,
     /// The messages, which are executed again if the record is refused.
     pub(crate) delivery: Delivery,
@@ -52,6 +53,8 @@ pub(crate) struct Executed {
     pub(crate) cells_end: usize,
     /// Whether the run has postponed a message.
     pub(crate) has_postponed: bool,
+    /// For a run without an entry: the [confirmation](Link::confirm) for which its answers wait; 0 if they wait for none.
+    pub(crate) confirmation: u64,
 }
 
 /// The messages that a run was the first to consume.
@@ -241,7 +244,8 @@ impl PendingRuns {
             let fate = match &oldest.entry {
                 Some((number, _)) => self.link.fate(*number),
                 // all entries before it are committed
-                None => Fate::Committed,
+                None if self.link.is_confirmed(oldest.confirmation) => Fate::Committed,
+                None => Fate::Open,
             };
             match fate {
                 Fate::Open => break,
@@ -378,6 +382,19 @@ impl PendingRuns {
             }
         }
         self.entries.push_back(executed)
+    }
+
+    /// Adds a run that changed and sent nothing, and whose effects must wait.
+    pub(crate) fn push_read(&mut self, executed: Executed, app: &AppRuntime, local: &mut Local) {
+        if self.entries.capacity() == 0 {
+            self.entries = local.take_runs(app)
+        }
+        self.entries.push_back(executed)
+    }
+
+    /// Returns the newest confirmation for which a run waits.
+    pub(crate) fn newest_confirmation(&self) -> u64 {
+        self.entries.back().map_or(0, |executed| executed.confirmation)
     }
 
     /// Undoes a run that cannot be recorded, and that has made these changes: the state is then the committed state plus

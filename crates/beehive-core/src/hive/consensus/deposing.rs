@@ -1,6 +1,7 @@
 //! The end of a [`LogClient`]'s leadership: what happens to the client of a log that the hive no longer leads.
 
 use crate::hive::admission::offices::Office;
+use crate::hive::consensus::confirmations::Confirmations;
 use crate::hive::consensus::log_client::LogClient;
 use crate::mutant::Mutant;
 use std::collections::BTreeMap;
@@ -53,8 +54,9 @@ impl<W: ?Sized> LogClient<W> {
             waiters
         };
         self.is_open.store(false, Ordering::Relaxed);
+        let unconfirmed = self.confirmations.as_ref().map(Confirmations::end);
         // without a lock: dropping a bee runs the app's code, and a journal may wait for a thread that reports to this client
-        drop((waiters, journal))
+        drop((waiters, unconfirmed, journal))
     }
 
     /// Notes that a bee of a log which the hive leaves is running or frozen.

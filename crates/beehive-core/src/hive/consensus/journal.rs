@@ -159,6 +159,22 @@ pub trait Journal: Send + Sync + 'static {
     fn begin(&self) -> std::io::Result<()> {
         Ok(())
     }
+    /// Returns whether another hive may lead the log although nobody has told this one yet. If so, the hive asks for a
+    /// [confirmation](Journal::confirm) before it answers a request that no entry records. The default is `false`.
+    fn may_lose_leadership(&self) -> bool {
+        false
+    }
+    /// Confirms that the hive leads the log: reports `round` with [`JournalEvents::confirmed`] when it is certain that no other
+    /// hive had been elected by the time of this call. A consensus group asks a majority of its members for that. A lease is not
+    /// enough if the members may elect another leader before it has run out.
+    ///
+    /// As long as this is not certain, the journal reports nothing, and tries again. Rounds ascend, and the next one comes after
+    /// the report of the one before. The hive calls this from any of its threads, also from within a report; like
+    /// [`append`](Journal::append), it must not call its [`JournalEvents`]. It is only called if the journal
+    /// [may lose the leadership](Journal::may_lose_leadership), in a cluster. The default does nothing.
+    fn confirm(&self, round: u64) {
+        let _ = round;
+    }
     /// Sets the object to which the journal reports. It does not keep the hive in memory: after the hive has been dropped,
     /// reports have no effect.
     fn attach(&self, events: Arc<dyn JournalEvents>);
@@ -194,8 +210,12 @@ pub trait JournalEvents: Send + Sync {
     ///
     /// Until this call, the hive may go on to execute messages and to append entries, which must have no effect: those of a
     /// later term come first. It also stops by itself when it learns from the registry that another hive leads. So a report
-    /// that comes late, or never, does no harm; but until then, requests of this hive may read what was true in its term.
+    /// that comes late, or never, does no harm: what the hive reads meanwhile is not answered, because nobody
+    /// [confirms](JournalEvents::confirmed) that it leads.
     ///
     /// Only a hive in a cluster can be deposed. A hive that is alone ignores the call, and its log commits nothing more.
     fn deposed(&self);
+    /// Reports that no other hive had been elected to lead the log when the hive asked for this
+    /// [round](Journal::confirm). From now on, the hive answers what it has read before it asked.
+    fn confirmed(&self, round: u64);
 }

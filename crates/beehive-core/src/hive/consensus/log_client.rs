@@ -6,6 +6,7 @@ use crate::hash::HashMap;
 use crate::hive::admission::bee_lanes::Reserved;
 use crate::hive::admission::offices::Office;
 use crate::hive::admission::outside_lanes::{Admitted, Lanes};
+use crate::hive::consensus::confirmations::Confirmations;
 use crate::hive::consensus::ended_lanes::EndedLanes;
 use crate::hive::consensus::journal::{
     Acked, AppId, Consumed, Entry, EntryNumber, HandlerId, Input, Journal, JournalEvents, LaneId, LogState,
@@ -71,6 +72,8 @@ pub(crate) struct LogClient<W: ?Sized> {
     committed: AtomicU64,
     /// Number of dead entries in `state`. Changed under its lock.
     dead: AtomicUsize,
+    /// What waits until the journal confirms that the hive leads the log; `None` if nobody else can.
+    pub(super) confirmations: Option<Confirmations<W>>,
     /// The lanes, which all logs of the hive share.
     pub(crate) lanes: Arc<Lanes>,
     /// The dedup table for messages that no bee consumes.
@@ -105,6 +108,7 @@ impl<W: ?Sized> LogClient<W> {
         let last = colony.last;
         let forgets_sweeps = lanes.breaks(Mutant::OpenSweepsForgotten);
         let office = lanes.bees.offices.begin(place.position);
+        let confirms = place.is_clustered && journal.may_lose_leadership();
         let state = State {
             next: last,
             last,
@@ -131,6 +135,7 @@ impl<W: ?Sized> LogClient<W> {
             state: Mutex::new(state),
             committed: AtomicU64::new(last.0),
             dead: AtomicUsize::new(0),
+            confirmations: confirms.then(Confirmations::default),
             lanes,
             quarantine,
             outline: Mutex::default(),
@@ -594,7 +599,7 @@ impl<W: ?Sized> LogClient<W> {
     /// receivers returned by [`LogClient::say`]. Otherwise a journal that never decides an entry would keep the bees in
     /// memory, and the bees would keep this client and the journal.
     pub(crate) fn end(&self) {
-        let waiters = self.state.lock().end();
+        let waiters = (self.state.lock().end(), self.confirmations.as_ref().map(Confirmations::end));
         // dropped without the lock, because dropping a bee runs the app's code
         drop(waiters)
     }
@@ -613,6 +618,49 @@ impl<W: ?Sized> LogClient<W> {
     #[must_use]
     pub(crate) async fn commit(&self, record: Record) -> bool {
         self.say(record).await.is_ok()
+    }
+
+    /// Lets a bee wait until the journal confirms, after this call, that the hive leads the log: see [`Confirmations`]. `asked` is
+    /// the newest confirmation for which the bee waits already. Returns the number of the confirmation; 0 if nobody else can lead
+    /// the log.
+    pub(crate) fn confirm(&self, bee: impl FnOnce() -> Arc<W>, asked: u64) -> u64 {
+        let Some(confirmations) = &self.confirmations else { return 0 };
+        if self.lanes.breaks(Mutant::ReadUnconfirmed) {
+            return 0;
+        }
+        let (round, begins) = confirmations.wait(bee, asked);
+        if begins {
+            self.begin_confirmation(round)
+        }
+        round
+    }
+
+    fn begin_confirmation(&self, round: u64) {
+        // without the lock, because the journal may take its time
+        let journal = self.journal.lock().clone();
+        if let Some(journal) = journal {
+            journal.confirm(round)
+        }
+    }
+
+    /// Checks whether the journal has confirmed that the hive leads the log.
+    #[inline]
+    pub(crate) fn is_confirmed(&self, confirmation: u64) -> bool {
+        self.confirmations.as_ref().is_none_or(|confirmations| confirmations.is_confirmed(confirmation))
+    }
+
+    /// Notes that the journal has confirmed that the hive leads the log. Returns the bees that waited for this.
+    pub(crate) fn confirmed(&self, round: u64) -> Vec<Arc<W>> {
+        let Some(confirmations) = self.confirmations.as_ref().filter(|_| !self.is_deposed()) else {
+            return Vec::new();
+        };
+        let (bees, next) = confirmations.confirm(round);
+        // after the confirmation, so that who sees the new version sees that, too
+        self.version.fetch_add(1, Ordering::Release);
+        if let Some(next) = next {
+            self.begin_confirmation(next)
+        }
+        bees
     }
 
     /// Returns the fate of an entry. The caller must not have released or [taken back](LogClient::taken_back) its run in this

@@ -14,6 +14,7 @@
 //! Entries in flight may still be committed; if so, the next incarnation finds them in the log.
 
 pub(crate) mod begun_sweeps;
+pub(crate) mod confirmations;
 mod deposing;
 pub(crate) mod ended_lanes;
 pub(crate) mod former_homes;

@@ -363,8 +363,18 @@ pub(crate) fn record(
             pending.is_logged = true;
             let (entry, inputs, unsaid) =
                 (Some((number, work)), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
-            let executed =
-                pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end, has_postponed };
+            let confirmation = 0;
+            let executed = pending::Executed {
+                entry,
+                delivery,
+                inputs,
+                unsaid,
+                says,
+                steps,
+                cells_end,
+                has_postponed,
+                confirmation,
+            };
             pending.push(executed, app, turn.local(app.index))
         }
         // the log client has rejected this run, because the journal refused one of the bee's uncommitted
@@ -402,7 +412,8 @@ fn leave_early(
 }
 
 /// Ends a run that changed and sent nothing, without a log entry. Its reports are released when the entries
-/// before it are committed, because the run has read their changes. If the journal refuses one of those
+/// before it are committed, because the run has read their changes, and when the journal has confirmed that the hive leads the
+/// log, because another leader may have changed what the run has read. If the journal refuses one of those
 /// entries, the run is executed again. If the log must record that the run handled its messages (`unsaid`), a
 /// later entry does so.
 fn read(
@@ -423,9 +434,25 @@ fn read(
     let (steps, cells_end) = (effects.into_steps(), pending.cells_logged);
     let (entry, says, inputs) = (None, None, Inputs::Own(inputs));
     let has_postponed = false;
-    let done = pending::Executed { entry, delivery, inputs, unsaid, says, steps, cells_end, has_postponed };
-    if !pending.entries.is_empty() && !pending.link().lanes.breaks(Mutant::ReadTail) {
-        return pending.entries.push_back(done);
+    // if nobody gets an answer, nobody learns what the run has read
+    let confirmation = match steps.is_empty() {
+        true => 0,
+        false => pending.link().confirm(|| bee.clone(), pending.newest_confirmation()),
+    };
+    let done = pending::Executed {
+        entry,
+        delivery,
+        inputs,
+        unsaid,
+        says,
+        steps,
+        cells_end,
+        has_postponed,
+        confirmation,
+    };
+    let waits = !pending.entries.is_empty() && !pending.link().lanes.breaks(Mutant::ReadTail);
+    if waits || !pending.link().is_confirmed(confirmation) {
+        return pending.push_read(done, &bee.app, turn.local(bee.app.index));
     }
 
     let mut cx = RouteContext::new(&mut body.queue, turn);

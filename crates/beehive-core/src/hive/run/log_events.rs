@@ -47,6 +47,10 @@ impl JournalEvents for Events {
         self.nudge(0, |link| link.aborted(last))
     }
 
+    fn confirmed(&self, round: u64) {
+        self.nudge(ON_WORKER_MAX, |link| link.confirmed(round))
+    }
+
     fn deposed(&self) {
         if let Some(link) = self.link.upgrade() {
             link.depose()
