@@ -173,7 +173,9 @@ fn random(mutant: Option<Mutant>, seed: u64) -> Result<u64, String> {
         }
         if chance.below(40) == 0 {
             // until then, the old leader does not know of the next one, unless it is told
-            running.iter().for_each(|hive| cluster.hold_replica(*hive, Duration::from_millis(chance.below(60))));
+            running
+                .iter()
+                .for_each(|hive| cluster.hold_replica(*hive, Duration::from_millis(chance.below(60))));
             depose_one(&mut cluster, &mut chance);
         }
         if chance.below(90) == 0 && running.len() > 1 {

@@ -82,6 +82,7 @@ mod sweep_log;
 mod sweep_of_merging_sender;
 mod sweep_visits;
 mod sweep_with_more_logs;
+mod swept_and_gone;
 mod timers;
 mod timers_order;
 mod turn_entries;

@@ -16,7 +16,7 @@ use crate::hive::admission::lane_window::LaneWindow;
 use crate::hive::admission::offices::{Office, Offices};
 use crate::mutant::{Mutant, Mutation};
 use beehive_protocol::{Acked, AppId, BeeId, Emit, Epoch, LaneId, MessageId, Part, Seq};
-use open::{OpenMessage, OpenMessages};
+use open::{Lasts, OpenMessage, OpenMessages};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -217,9 +217,13 @@ impl BeeLanes {
         for (order, emit) in std::iter::once(first).chain(messages) {
             debug_assert_eq!(emit.id.lane, id, "one record emits on one lane");
             lane.next = lane.next.max(emit.id.seq.next());
-            let waits = emit.at.is_some() || has_postponed;
+            let lasts = match emit.at.is_some() || has_postponed {
+                true => Lasts::UntilItsTime,
+                false if emit.is_sweep => Lasts::UntilSwept,
+                false => Lasts::No,
+            };
             let kept = self.keeps_messages.then(|| Arc::new(emit.clone()));
-            lane.open.insert(emit.id, OpenMessage { order, emit: kept }, waits)
+            lane.open.insert(emit.id, OpenMessage { order, emit: kept }, lasts)
         }
         if lane.window.is_due(lane.next) {
             lane.window.look(lane.oldest(), lane.next)
@@ -234,6 +238,18 @@ impl BeeLanes {
             && let Some(lane) = self.shard(id).lock().get_mut(&id)
         {
             lane.window.hold(cause)
+        }
+    }
+
+    /// Notes that a sweep has made a step. `ids` are the message that has begun it, and the number under which it runs.
+    pub(crate) fn swept(&self, ids: [MessageId; 2]) {
+        for id in ids {
+            let mut shard = self.shard(id.lane).lock();
+            let Some(lane) = shard.get_mut(&id.lane) else { continue };
+            lane.open.swept(id, lane.next);
+            let held = lane.follow();
+            drop(shard);
+            drop(held)
         }
     }
 

@@ -14,6 +14,8 @@ use tokio::sync::Notify;
 pub(crate) struct Credits {
     /// Total number of credits, free or taken.
     limit: u32,
+    /// Whether who finds too few of them waits. If not, it fails, or does without.
+    are_waited_for: bool,
     /// Number of free credits. A waiting task creates its `Notified` before it reads this number, and the
     /// thread in `give_back` adds the credits before it notifies. Therefore either the task reads the new
     /// number, or the notification comes after the `Notified` was created and wakes the task. `Notify`
@@ -24,8 +26,16 @@ pub(crate) struct Credits {
 }
 
 impl Credits {
+    /// Creates the credits of a sender outside, which waits when there are too few.
     pub(crate) fn new(limit: u32) -> Arc<Credits> {
-        Arc::new(Credits { limit, free: AtomicU32::new(limit), returned: Arc::default() })
+        let free = AtomicU32::new(limit);
+        Arc::new(Credits { limit, are_waited_for: true, free, returned: Arc::default() })
+    }
+
+    /// Creates credits for which nobody waits: those of timers and ticks.
+    pub(crate) fn of_clock(limit: u32) -> Arc<Credits> {
+        let free = AtomicU32::new(limit);
+        Arc::new(Credits { limit, are_waited_for: false, free, returned: Arc::default() })
     }
 
     /// Takes `wanted` credits if that many are free; otherwise takes none and returns `false`.
@@ -150,9 +160,9 @@ impl Cause {
         Cause::of(Taken { credits: credits.clone(), count }, in_flight)
     }
 
-    /// Checks whether this work holds credits.
-    pub(crate) fn holds_credits(&self) -> bool {
-        self.taken.is_some()
+    /// Checks whether this work holds credits for which a sender waits.
+    pub(crate) fn holds_up_senders(&self) -> bool {
+        self.taken.as_ref().is_some_and(|taken| taken.credits.are_waited_for)
     }
 
     /// Begins work that holds the credits in `taken`.

@@ -7,7 +7,11 @@
 //! wait for one another for ever.
 //!
 //! Timers and postponed messages hold up the floor, too, until their time has come. Nobody waits for them here: a timer of an hour
-//! would stop those outside for an hour.
+//! would stop those outside for an hour. A sweep holds it up until its last visit; it counts from its last step, so nobody waits
+//! for a sweep that goes on.
+//!
+//! What a timer or a tick has caused is not held. Nobody waits for their credits: if all are taken, a handler that sets a timer
+//! fails, and a tick is skipped.
 
 use crate::hive::admission::credits::Cause;
 use crate::limits;
@@ -46,11 +50,11 @@ impl LaneWindow {
         self.is_behind
     }
 
-    /// Holds a cause as long as a message is too old. A cause without credits holds up nobody, so it is not kept.
+    /// Holds a cause as long as a message is too old. A cause holds up nobody if no sender waits for its credits, so it is not kept.
     pub(super) fn hold(&mut self, cause: &Arc<Cause>) {
         // what one cause has sent in a row
         let is_held = self.held.last().is_some_and(|last| Arc::ptr_eq(last, cause));
-        if self.is_behind && !is_held && cause.holds_credits() {
+        if self.is_behind && !is_held && cause.holds_up_senders() {
             self.held.push(cause.clone())
         }
     }

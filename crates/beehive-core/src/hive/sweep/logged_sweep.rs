@@ -263,8 +263,8 @@ impl<M: Message> Cursor<M> {
             self.progress.lock().note(unvisited)
         }
         let (first, gone) = {
-            let mut progress = self.progress.lock();
-            (progress.next, std::mem::take(&mut progress.gone))
+            let progress = self.progress.lock();
+            (progress.next, progress.gone())
         };
 
         let (mut owners, mut next) = (Vec::new(), first);
@@ -279,10 +279,12 @@ impl<M: Message> Cursor<M> {
 
         if !owners.is_empty() || !gone.is_empty() || (next.is_none() && first.is_some()) {
             let cells = owners.iter().map(|(cell, _)| *cell).collect();
-            let record = Record::Expand { sweep: self.sweep, cells, gone, next };
+            let record = Record::Expand { sweep: self.sweep, cells, gone: gone.clone(), next };
             if !self.link.commit(record).await {
                 return;
             }
+            self.progress.lock().note_removed(&gone);
+            self.link.lanes.bees.swept([self.sent_as, self.sweep])
         }
         if hive.is_over() {
             return;

@@ -15,9 +15,9 @@ pub(super) struct Progress {
     pub(super) opening: Option<Opening>,
     /// The first cell that the cursor has not passed; `None` if it has passed all cells.
     pub(super) next: Option<CellId>,
-    /// Cells that had no owner when their visit was due. The next record removes them from the log's open
-    /// cells.
-    pub(super) gone: Vec<CellId>,
+    /// Cells that had no owner when their visit was due, until a record has removed them from the log's open cells. Until then,
+    /// a later message to such a cell waits: it would create the cell, and after a crash, the visit would come after it.
+    gone: BTreeSet<CellId>,
     /// Cells whose bees may be about to leave for another hive. They are visited when it is clear whether they stay.
     pub(super) later: Vec<CellId>,
     kept_back: KeptBack,
@@ -68,7 +68,7 @@ impl Unvisited {
 
 impl Progress {
     pub(super) fn new(opening: Option<Opening>, next: Option<CellId>) -> Progress {
-        Progress { opening, next, gone: Vec::new(), later: Vec::new(), kept_back: KeptBack::default() }
+        Progress { opening, next, gone: BTreeSet::new(), later: Vec::new(), kept_back: KeptBack::default() }
     }
 
     /// Adds the cells that were not visited.
@@ -87,6 +87,18 @@ impl Progress {
             self.kept_back.cells.remove(cell);
         });
         self.note(unvisited)
+    }
+
+    /// Returns the cells that had no owner, and that the next record removes from the log's open cells.
+    pub(super) fn gone(&self) -> Vec<CellId> {
+        self.gone.iter().copied().collect()
+    }
+
+    /// Notes that this record is committed.
+    pub(super) fn note_removed(&mut self, gone: &[CellId]) {
+        gone.iter().for_each(|cell| {
+            self.gone.remove(cell);
+        })
     }
 
     /// Takes the next kept-back cells of each log that `has_room`, as many as one step visits. A later message to such a cell still
@@ -118,14 +130,15 @@ impl Progress {
         waits && self.gone.is_empty() && self.later.is_empty()
     }
 
-    /// Checks whether the cursor has passed all of these cells, and their visits have been sent.
+    /// Checks whether the cursor has passed all of these cells, and their visits have been sent, or the log says that there was
+    /// nothing to visit.
     pub(super) fn has_passed(&self, cells: &[CellId]) -> bool {
         let has_passed = match self.next {
             Some(next) => cells.iter().all(|cell| sweep_order(*cell) < sweep_order(next)),
             None => true,
         };
-        let kept_back = &self.kept_back.cells;
-        has_passed && (kept_back.is_empty() || !cells.iter().any(|cell| kept_back.contains(cell)))
+        let none_in = |set: &BTreeSet<CellId>| set.is_empty() || !cells.iter().any(|cell| set.contains(cell));
+        has_passed && none_in(&self.kept_back.cells) && none_in(&self.gone)
     }
 
     /// Checks whether the cursor has passed all cells, and all visits have been sent.
@@ -162,6 +175,22 @@ mod tests {
         assert_eq!(sent, Vec::from_iter((0..limits::SWEEP_STEP_MAX as u64).map(CellId)), "in their order");
         progress.note_sent(&sent, Unvisited::default());
         assert!(progress.may_move_on());
+    }
+
+    #[test]
+    fn a_message_to_a_cell_without_an_owner_waits_until_the_log_knows_that() {
+        let mut progress = Progress::new(None, Some(CellId(9)));
+        progress.note(Unvisited { gone: vec![CellId(3), CellId(4)], ..Unvisited::default() });
+        progress.next = None;
+        assert!(!progress.has_passed(&[CellId(3)]) && progress.has_passed(&[CellId(2)]));
+        let gone = progress.gone();
+        progress.note(Unvisited { gone: vec![CellId(5)], ..Unvisited::default() });
+        assert!(!progress.has_passed(&[CellId(3)]) && !progress.is_over(), "the record is not committed");
+        progress.note_removed(&gone);
+        assert!(progress.has_passed(&[CellId(3), CellId(4)]) && !progress.has_passed(&[CellId(5)]));
+        assert!(!progress.is_over());
+        progress.note_removed(&[CellId(5)]);
+        assert!(progress.is_over())
     }
 
     #[test]

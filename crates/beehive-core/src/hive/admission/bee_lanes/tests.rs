@@ -303,6 +303,35 @@ fn a_cause_is_held_while_a_number_is_reserved() {
 }
 
 #[test]
+fn a_sweep_holds_no_cause_as_long_as_it_makes_steps() {
+    let (lanes, _) = lanes();
+    let sweep = Emit { is_sweep: true, ..emit(id(2, 0)) };
+    lanes.sent(at(&lanes, 0), &[sweep]);
+    let outside = Outside::new();
+    for step in 1..6 {
+        let numbers = step * WINDOW / 2..(step + 1) * WINDOW / 2;
+        assert_eq!(outside.send(&lanes, 1, numbers), None, "step {step}");
+        lanes.swept([id(2, 0), id(7, 0)])
+    }
+    // it makes no step
+    assert!(outside.send(&lanes, 1, 3 * WINDOW..6 * WINDOW).is_some() && outside.is_held());
+    lanes.swept([id(2, 0), id(7, 0)]);
+    assert!(!outside.is_held());
+    assert_eq!(lanes.floor(LANE, AppId(2)), Some(Seq(0)));
+    lanes.acknowledged(0, &acked(id(2, 0)));
+    assert_eq!(outside.send(&lanes, 1, 6 * WINDOW..9 * WINDOW), None)
+}
+
+#[test]
+fn what_a_timer_has_caused_is_not_held() {
+    let (lanes, _) = lanes();
+    send(&lanes, &[id(2, 0)]);
+    let clock = Outside { credits: crate::hive::admission::credits::Credits::of_clock(1), ..Outside::new() };
+    assert!(clock.send(&lanes, 1, 1..3 * WINDOW).is_some());
+    assert!(!clock.is_held())
+}
+
+#[test]
 fn timers_and_postponed_messages_hold_no_cause() {
     let (lanes, _) = lanes();
     let office = at(&lanes, 0);
