@@ -466,6 +466,9 @@ async fn become_leader(
                 false => LeadError::Stopped,
             })?,
             refusal = may_not_lead(hive, links, (colony, term)) => return Err(refusal),
+            // The registry need not hear of it: if this hive is elected again, it is the one that would tell the registry, and it
+            // waits until this term is over
+            () = is_deposed(hive, link) => return Err(LeadError::Superseded),
         }
     }
 
@@ -486,6 +489,13 @@ async fn become_leader(
         leads = view.colony(colony).is_some_and(|entry| (entry.term, entry.leader) == (term, Some(hive.id)))
     });
     if leads { Ok(()) } else { Err(LeadError::Superseded) }
+}
+
+/// Waits until the journal says that the hive leads the log no more. Cancel-safe.
+async fn is_deposed(hive: &HiveInner, link: &Link) {
+    while !link.is_deposed() {
+        hive.platform.sleep(RETRY).await
+    }
 }
 
 /// Waits until the hive may not lead a colony in this term any more, and returns the reason. Cancel-safe.

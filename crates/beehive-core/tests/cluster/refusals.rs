@@ -112,6 +112,29 @@ fn a_hive_gives_up_a_term_that_is_over() {
     assert!(matches!(again, Err(LeadError::Journal { .. })), "it may try again: {again:?}")
 }
 
+/// A hive is elected, loses the term before its crash marker is committed, and is elected again. Nobody else has led the colony in
+/// between, so the registry knows nothing of that.
+#[test]
+fn a_hive_that_is_deposed_while_it_begins_gives_up_the_term() {
+    let mut cluster = counters(None).start(15);
+    assert_eq!(count(&mut cluster, 0, 7), Ok(1));
+    let journal = TestJournal::start(1, 0, 0);
+    journal.stop();
+    let led = Arc::<Mutex<Option<Result<(), LeadError>>>>::default();
+    let (hive, noted, of_hive) = (cluster.hive(1).clone(), led.clone(), journal.clone());
+    cluster.platform().spawn(Box::pin(async move {
+        let result = hive.lead(COLONY, 9, of_hive, state(9)).await;
+        *noted.lock().unwrap() = Some(result)
+    }));
+    cluster.advance(Duration::from_millis(100));
+    assert_eq!(*led.lock().unwrap(), None, "the crash marker is not committed");
+    journal.tell_deposed();
+    cluster.advance(Duration::from_millis(100));
+    assert_eq!(*led.lock().unwrap(), Some(Err(LeadError::Superseded)));
+    let again = lead(&mut cluster, 11, Arc::new(Full), state(11));
+    assert!(matches!(again, Err(LeadError::Journal { .. })), "it may try again: {again:?}")
+}
+
 /// The registry refuses a hive that did not know yet that another one leads the colony in a later term.
 #[test]
 fn a_hive_that_the_registry_refuses_has_begun_nothing() {
