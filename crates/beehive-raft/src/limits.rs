@@ -62,6 +62,14 @@ pub const PROPOSE_WITHIN: Duration = Duration::from_secs(2);
 #[cfg(feature = "cluster")]
 pub const ATTEMPT_WITHIN: Duration = Duration::from_millis(500);
 
+/// A hive that was heard so lately may just have ended: who is to replace it asks again.
+#[cfg(feature = "cluster")]
+pub const HEARD_FOR: Duration = Duration::from_secs(1);
+
+/// How often a hive asks the others to replace its earlier life.
+#[cfg(feature = "cluster")]
+pub const REPLACED_EVERY: Duration = Duration::from_millis(50);
+
 /// Pause between two attempts of anything that waits for another hive.
 #[cfg(feature = "cluster")]
 pub const RETRY: Duration = Duration::from_millis(10);

@@ -112,7 +112,8 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut cluster = Cluster::new((1..).zip(addresses)).token(token);
     if let Some(folder) = data {
-        cluster = cluster.folder(folder)
+        // if somebody removes the folder of a hive, it gets everything from the others
+        cluster = cluster.folder(folder).replaces()
     }
     let member = tokio::select! {
         biased;

@@ -84,15 +84,21 @@ pub(crate) enum Answer {
 /// A call to the registry.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RegistryCall {
-    /// The caller begins a life.
+    /// The caller begins a life, or goes on with one.
     Hello {
         life: u64,
+        /// The entry of the registry's log that names this life as a member.
+        as_of: Option<LogId>,
     },
     Propose(Vec<Proposal>),
     /// The caller wants to lead a group that the called hive leads.
     HandOver(GroupId),
     /// The caller stops, and asks whether the called hive may lead its groups.
     Stays,
+    /// The caller has lost what it knew, and asks to take the place of its earlier life.
+    Replace {
+        life: u64,
+    },
 }
 
 /// The answer to a call to the registry.
@@ -102,6 +108,8 @@ pub(crate) enum RegistryAnswer {
     Hello {
         /// The life of the called hive.
         life: u64,
+        /// The entry of the registry's log that names this life as a member.
+        as_of: Option<LogId>,
         /// What the caller has promised to the called hive.
         promises: Vec<(GroupId, Promise)>,
     },
@@ -114,6 +122,13 @@ pub(crate) enum RegistryAnswer {
     HandsOver,
     /// Whether the called hive has started and does not stop.
     Stays(bool),
+    /// The called hive replaces the earlier life of the caller in the groups that it leads.
+    Replaces {
+        /// The life of the called hive.
+        life: u64,
+        /// The entry of the registry's log that names this life as a member.
+        as_of: Option<LogId>,
+    },
 }
 
 /// A packet of the failure detector.

@@ -25,6 +25,11 @@ pub(crate) type Positions = BTreeMap<GroupId, Position>;
 pub(crate) struct Late(mpsc::UnboundedReceiver<Result<MemberId, ClusterError>>);
 
 impl Late {
+    /// Nobody says anything more.
+    pub(crate) fn nothing() -> Late {
+        Late(mpsc::unbounded_channel().1)
+    }
+
     /// Waits until a hive says that this one may not take part. Cancel-safe.
     pub(crate) async fn refusal(&mut self) -> ClusterError {
         while let Some(met) = self.0.recv().await {
@@ -39,12 +44,12 @@ impl Late {
 /// Greets the other hives. Completes when all of them have answered, or a majority if the log of the registry says who the members
 /// are. Returns the members of the cluster.
 pub(crate) async fn greet(node: &Arc<Node>) -> Result<(Vec<MemberId>, Late), ClusterError> {
-    let known = node.store(GroupId::REGISTRY).read(|log| log.members());
+    let (as_of, known) = node.store(GroupId::REGISTRY).read(|log| log.members());
     let positions = node.disk.as_ref().map(|disk| disk.0.positions()).unwrap_or_default();
     let needed = match known.is_empty() {
         true => node.options.peers.len(),
         false => {
-            node.lives.lock().recall(&known);
+            node.lives.lock().recall(known.iter().copied(), as_of);
             known.len() / 2
         }
     };
@@ -71,13 +76,15 @@ pub(crate) async fn greet(node: &Arc<Node>) -> Result<(Vec<MemberId>, Late), Clu
 
 /// Greets a hive until it answers.
 async fn meet(node: &Node, peer: HiveId, positions: &Positions) -> Result<MemberId, ClusterError> {
-    let request = encode_many(&RegistryCall::Hello { life: node.me.life });
+    let request = encode_many(&RegistryCall::Hello { life: node.me.life, as_of: node.member_as_of() });
     loop {
         let answer = node.transport.call(peer, Channel::Registry, request.clone());
         if let Some(Ok(answer)) = node.within(ATTEMPT_WITHIN, answer).await {
             match decode_many("a greeting", &answer) {
                 Ok(RegistryAnswer::Founded) => return Err(ClusterError::Forgotten { peer }),
-                Ok(RegistryAnswer::Hello { life, promises }) if node.lives.lock().meet(peer, life) => {
+                Ok(RegistryAnswer::Hello { life, as_of, promises })
+                    if node.lives.lock().meet(peer, life, as_of) =>
+                {
                     // on the first start of a life, they are of this start
                     if node.is_return()
                         && let Some(what) = missing(positions, &promises)

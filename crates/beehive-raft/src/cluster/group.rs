@@ -10,7 +10,7 @@ use super::options::ClusterError;
 use super::transport::Channel;
 use super::types::{GroupId, MemberId, Types};
 use crate::limits::{
-    ATTEMPT_WITHIN, BEHIND_FOR, ELECTION_WITHIN, HANDED_OVER_BEHIND, HANDED_OVER_WITHIN, RETRY,
+    ATTEMPT_WITHIN, BEHIND_FOR, ELECTION_WITHIN, HANDED_OVER_BEHIND, HANDED_OVER_WITHIN, HEARD_FOR, RETRY,
 };
 use beehive_core::cluster::LeadError;
 use beehive_core::registry::ColonyId;
@@ -41,6 +41,8 @@ pub(crate) struct Group {
     heir: Mutex<Option<(HiveId, u64)>>,
     /// This hive's newest leadership of the colony.
     office: Mutex<Weak<Office>>,
+    /// The member with which this one, as the leader, is replacing another life of its hive, and when it has asked for that last.
+    replaces_with: Mutex<Option<(MemberId, Time)>>,
 }
 
 /// Who leads a group, as far as a member knows.
@@ -68,8 +70,9 @@ impl Group {
         let store = node.store(id);
         let raft = Raft::new(node.me, config, paths, store.clone(), Machine::new(fold, store)).await;
         let raft = raft.map_err(|error| ClusterError::Group { why: error.to_string() })?;
-        let (yields, is_ahead_in, abandoned, heir, office) = Default::default();
-        let group = Arc::new(Group { id, raft, colony, yields, is_ahead_in, abandoned, heir, office });
+        let (yields, is_ahead_in, abandoned, heir, office, replaces_with) = Default::default();
+        let group =
+            Arc::new(Group { id, raft, colony, yields, is_ahead_in, abandoned, heir, office, replaces_with });
         node.groups.write().insert(id, group.clone());
         Ok(group)
     }
@@ -169,6 +172,31 @@ impl Group {
         leadership.is_here && self.heir.lock().is_some_and(|(_, term)| term == leadership.term)
     }
 
+    /// A member asks to replace the earlier lives of its hive. Returns whether this is to begin: it is not under way. A replacement
+    /// with an earlier life ends.
+    pub(crate) fn begin_to_replace_with(&self, member: MemberId, now: Time) -> bool {
+        self.replaces_with.lock().replace((member, now)).is_none_or(|(with, _)| with != member)
+    }
+
+    /// Checks whether this is under way, and the member has asked for it lately.
+    pub(crate) fn replaces_with(&self, member: MemberId, now: Time) -> bool {
+        self.replaces_with.lock().is_some_and(|(with, asked)| with == member && now < asked + HEARD_FOR)
+    }
+
+    /// The replacement with a member is over, or has failed.
+    pub(crate) fn end_to_replace_with(&self, member: MemberId) {
+        self.replaces_with.lock().take_if(|(with, _)| *with == member);
+    }
+
+    /// Checks whether this member leads, and another one has nearly the whole log.
+    pub(crate) fn is_near(&self, member: MemberId) -> bool {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let matched = metrics.replication.as_ref().and_then(|members| *members.get(&member)?);
+        let last = metrics.last_log_index.unwrap_or_default();
+        matched.is_some_and(|matched| last.saturating_sub(matched.index) <= HANDED_OVER_BEHIND)
+    }
+
     /// The hive leads the colony.
     pub(crate) fn is_led_by(&self, office: &Arc<Office>) {
         *self.office.lock() = Arc::downgrade(office)
@@ -177,19 +205,15 @@ impl Group {
     /// Begins to hand the group over to another member if this one leads, and the other one has nearly the whole log. The group
     /// accepts nothing then until the other one leads. Returns whether it has begun.
     pub(crate) async fn hand_over(&self, node: &Node, to: MemberId) -> bool {
-        let metrics = self.raft.metrics().borrow_watched().clone();
-        let matched =
-            metrics.replication.and_then(|members| *members.get(&to)?).map_or(0, |matched| matched.index);
-        let is_near =
-            metrics.last_log_index.unwrap_or_default().saturating_sub(matched) <= HANDED_OVER_BEHIND;
+        let (term, is_near) = (self.leadership().term, self.is_near(to));
         if is_near {
             let office = self.office.lock().upgrade();
-            if let Some(office) = office.filter(|office| office.term == metrics.current_term) {
+            if let Some(office) = office.filter(|office| office.term == term) {
                 // what takes longer is committed by the next leader
                 let _ = node.within(HANDED_OVER_WITHIN, office.finish()).await;
             }
             node.handed_over.fetch_add(1, Ordering::Relaxed);
-            *self.heir.lock() = Some((to.hive, metrics.current_term));
+            *self.heir.lock() = Some((to.hive, term));
             // fails if the group has failed
             let _ = self.raft.trigger().transfer_leader(to).await;
         }

@@ -10,6 +10,7 @@ use super::leave::leave;
 use super::node::Node;
 use super::options::{ClusterError, ClusterOptions};
 use super::registry::RaftRegistry;
+use super::replace;
 use super::router::Router;
 use super::transport::{Channel, Transport};
 use super::types::{GroupId, MemberId};
@@ -35,8 +36,9 @@ use tokio::sync::oneshot;
 ///
 /// With a folder ([`ClusterOptions::folder`]), a hive that has ended starts again with the same folder, and takes part again. It
 /// gets back the colonies that it led first. If all hives have ended, they start again, and everything that was acknowledged is
-/// there. If an operation of the disk fails, the hive stops. Without a folder, a hive that has ended cannot return while the others
-/// run ([`ClusterError::Forgotten`]), and if a majority has ended, what was acknowledged is lost.
+/// there. If an operation of the disk fails, the hive stops. Without a folder, a hive that has ended has nothing to return with
+/// ([`ClusterError::Forgotten`]), but may be [replaced](ClusterOptions::replaces); and if a majority has ended, what was
+/// acknowledged is lost.
 ///
 /// Dropping a member ends it at once, like a crash: the other hives lead its colonies as soon as they suspect it.
 pub struct Member {
@@ -243,6 +245,7 @@ async fn begin(
     let registry_group = Group::start(node, GroupId::REGISTRY, replica.clone(), None).await?;
     let registry: Arc<dyn Registry> = Arc::new(RaftRegistry { node: node.clone(), replica: replica.clone() });
     let offices = Offices::default();
+    node.spawn(replace::follow_lives(node.clone(), registry_group.clone()));
     node.spawn(detector::run(node.clone(), replica.clone()));
     node.spawn(keep(node.clone(), replica.clone(), offices.clone()));
 
@@ -252,7 +255,15 @@ async fn begin(
             node.begin_to_elect();
             greeted
         }
-        None => greet(node).await?,
+        None => match greet(node).await {
+            Err(ClusterError::Forgotten { .. }) if node.options.replaces => {
+                *waits_for =
+                    "the others do not replace the earlier life of this hive: a majority of them has to run";
+                tracing::info!("this hive takes the place of its earlier life");
+                (replace::replace(node, &*registry, &replica, &registry_group).await?, Late::nothing())
+            }
+            greeted => greeted?,
+        },
     };
     if node.options.hives().first() == Some(&node.me.hive) {
         node.lives.lock().found();
@@ -284,7 +295,7 @@ async fn begin(
 }
 
 /// Returns an index of the registry that is not lower than that of any decision so far.
-async fn present(node: &Node, registry: &dyn Registry) -> u64 {
+pub(super) async fn present(node: &Node, registry: &dyn Registry) -> u64 {
     // a hint of term 0 never has an effect
     let nothing = Proposal::Leader { colony: ColonyId(1), term: 0, hive: node.me.hive };
     loop {

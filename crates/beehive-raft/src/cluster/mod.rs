@@ -1,6 +1,7 @@
 //! Several hives that form a cluster: they replicate their logs and their registry with openraft, and take over from each other.
 //!
 //! Experimental. The hives of a cluster are fixed when it begins. Their logs are in memory, or in a folder for each hive.
+//! One that has lost its logs is replaced.
 //! [`Member`] says what follows.
 //!
 //! ```text
@@ -23,6 +24,7 @@
 //! | `detector.rs` | who is suspected, and who wants to lead then |
 //! | `node.rs`, `options.rs`, `member.rs` | what they share; settings and errors; start and stop |
 //! | `leave.rs` | a hive that stops hands over what it leads |
+//! | `replace.rs` | a hive that has lost what it knew takes the place of its earlier life |
 //! | `start.rs` | a start with a list of addresses and a token, over sockets |
 //!
 //! # Terms
@@ -55,6 +57,7 @@ mod node;
 mod options;
 mod promises;
 mod registry;
+mod replace;
 mod router;
 #[cfg_attr(
     not(test),

@@ -7,7 +7,7 @@ use super::log_store::LogStore;
 use super::options::ClusterOptions;
 use super::promises::Promises;
 use super::transport::Transport;
-use super::types::{GroupId, MemberId};
+use super::types::{GroupId, LogId, MemberId};
 use beehive_core::seams::{BoxFuture, Platform};
 use beehive_core::{Hive, HiveId};
 use parking_lot::{Mutex, RwLock};
@@ -87,6 +87,12 @@ impl Node {
     /// Returns the log of a group.
     pub(crate) fn store(&self, group: GroupId) -> LogStore {
         self.disk.as_ref().map_or_else(LogStore::default, |disk| LogStore::on(&disk.0, group))
+    }
+
+    /// Returns the entry of the registry's log that names this member, if there is one.
+    pub(crate) fn member_as_of(&self) -> Option<LogId> {
+        let (as_of, members) = self.store(GroupId::REGISTRY).read(|log| log.members());
+        as_of.filter(|_| members.contains(&self.me))
     }
 
     pub(crate) fn group(&self, id: GroupId) -> Option<Arc<Group>> {
@@ -172,23 +178,34 @@ impl Node {
 /// The lives of the other hives.
 ///
 /// The groups are made of the lives that all hives have told each other. From then on, a hive with another life is not a member:
-/// it has lost what the member knew.
+/// it has lost what the member knew. It becomes one when the groups have replaced the earlier life (`replace.rs`). A hive may have
+/// missed that, so a member says which entry of the registry's log has made it one: the latest entry counts.
 #[derive(Default)]
 pub(crate) struct Lives {
-    known: BTreeMap<HiveId, u64>,
+    known: BTreeMap<HiveId, Life>,
     /// Whether a group exists.
     are_founded: bool,
     /// If this hive returns, the hives that have not said yet what it has promised to them. Calls from them are not answered.
     silent: BTreeSet<HiveId>,
 }
 
+/// The life of a hive, as far as another one knows.
+#[derive(Clone, Copy)]
+struct Life {
+    life: u64,
+    /// The entry of the registry's log that says so. `None` if no group knew the hive.
+    as_of: Option<LogId>,
+}
+
 impl Lives {
-    /// Another hive says which life it has. Returns whether that is the life that this hive knows from now on.
-    pub(crate) fn meet(&mut self, hive: HiveId, life: u64) -> bool {
+    /// Another hive says which life it has, and which entry of the registry's log names this life as a member. Returns whether that is
+    /// the life that this hive knows from now on.
+    pub(crate) fn meet(&mut self, hive: HiveId, life: u64, as_of: Option<LogId>) -> bool {
         match self.known.get(&hive) {
-            Some(known) if *known != life && self.are_founded => false,
-            _ => {
-                self.known.insert(hive, life);
+            Some(known) if known.life != life && (self.are_founded && as_of <= known.as_of) => false,
+            known => {
+                let as_of = as_of.max(known.and_then(|known| known.as_of));
+                self.known.insert(hive, Life { life, as_of });
                 true
             }
         }
@@ -196,15 +213,15 @@ impl Lives {
 
     /// Returns the member that a hive is, if its life is known.
     pub(crate) fn member(&self, hive: HiveId) -> Option<MemberId> {
-        self.known.get(&hive).map(|life| MemberId { hive, life: *life })
+        self.known.get(&hive).map(|known| MemberId { hive, life: known.life })
     }
 
-    /// Checks whether a member is known. If it is, groups exist, and lives change no more.
+    /// Checks whether a member is known. If it is, groups exist, and lives change no more, unless the groups replace them.
     pub(crate) fn seal(&mut self, member: MemberId) -> bool {
         if self.silent.contains(&member.hive) {
             return false;
         }
-        let is_known = self.known.get(&member.hive) == Some(&member.life);
+        let is_known = self.member(member.hive) == Some(member);
         self.are_founded |= is_known;
         is_known
     }
@@ -214,14 +231,23 @@ impl Lives {
         self.silent.remove(&hive);
     }
 
+    /// Checks whether a group exists.
+    pub(crate) fn are_founded(&self) -> bool {
+        self.are_founded
+    }
+
     /// The groups are made of the lives that are known now.
     pub(crate) fn found(&mut self) {
         self.are_founded = true
     }
 
-    /// The groups were made of these members, as the log of the registry says.
-    pub(crate) fn recall(&mut self, members: &[MemberId]) {
-        self.known = members.iter().map(|member| (member.hive, member.life)).collect();
+    /// The groups are made of these members, as an entry of the registry's log says.
+    pub(crate) fn recall(&mut self, members: impl IntoIterator<Item = MemberId>, as_of: Option<LogId>) {
+        for MemberId { hive, life } in members {
+            if self.known.get(&hive).is_none_or(|known| known.as_of <= as_of) {
+                self.known.insert(hive, Life { life, as_of });
+            }
+        }
         self.are_founded = true
     }
 }
@@ -234,11 +260,32 @@ mod tests {
     fn a_hive_begins_lives_until_the_groups_are_made() {
         let (hive, other) = (HiveId(1), HiveId(2));
         let mut lives = Lives::default();
-        assert!(lives.meet(hive, 1) && lives.meet(hive, 2), "no group knows the first life");
+        assert!(lives.meet(hive, 1, None) && lives.meet(hive, 2, None), "no group knows the first life");
         assert!(!lives.seal(MemberId { hive, life: 1 }), "this member is gone");
         assert!(lives.seal(MemberId { hive, life: 2 }));
-        assert!(!lives.meet(hive, 3), "a member that has forgotten everything");
-        assert!(lives.meet(hive, 2), "the same life");
-        assert!(lives.meet(other, 1), "a hive that was not met yet");
+        assert!(!lives.meet(hive, 3, None), "a member that has forgotten everything");
+        assert!(lives.meet(hive, 2, None), "the same life");
+        assert!(lives.meet(other, 1, None), "a hive that was not met yet");
+    }
+
+    #[test]
+    fn the_latest_entry_says_which_life_of_a_hive_is_a_member() {
+        let hive = HiveId(1);
+        let life = |life| MemberId { hive, life };
+        let at = |index| Some(LogId::new_term_index(2, index));
+        let mut lives = Lives::default();
+        lives.recall([life(1)], at(5));
+        assert!(!lives.meet(hive, 2, None), "it has not replaced the first life yet");
+        assert!(!lives.seal(life(2)));
+        assert!(lives.meet(hive, 2, at(9)), "it has, and this hive has not heard of it");
+        assert!(lives.seal(life(2)) && !lives.seal(life(1)));
+
+        // while this hive catches up
+        lives.recall([life(1)], at(7));
+        assert!(lives.seal(life(2)));
+        assert!(!lives.meet(hive, 1, at(5)), "the first life, with its old folder");
+        lives.recall([life(2)], at(9));
+        lives.recall([life(3)], at(12));
+        assert!(lives.seal(life(3)) && !lives.meet(hive, 2, at(9)))
     }
 }

@@ -43,6 +43,10 @@ pub struct ClusterOptions {
     /// The folder in which the hive keeps its logs, so that it may return after it has ended. Each hive has its own. The default
     /// is `None`: the logs are in memory.
     pub folder: Option<PathBuf>,
+    /// Whether the hive takes the place of its earlier life if the others know one whose logs it does not have: its folder is lost,
+    /// or it had none. It gets everything from the others, a majority of which has to run. If the hive is new, or has its folder, this
+    /// has no effect. The default is `false`: a hive that is started with a wrong folder by mistake is refused.
+    pub replaces: bool,
     /// The files. The default is the file system of the machine.
     pub files: Arc<dyn Files>,
     /// The length at which the log in the folder begins a new segment, in bytes. The default, and the maximum, is
@@ -70,6 +74,7 @@ impl ClusterOptions {
             entries_kept: 1000,
             start_within: Duration::from_secs(30),
             folder: None,
+            replaces: false,
             files: Arc::new(RealFiles),
             segment_bytes: limits::SEGMENT_BYTES,
             checkpoint_after_bytes: limits::CHECKPOINT_AFTER_BYTES,
@@ -139,10 +144,15 @@ pub enum ClusterError {
         why: String,
     },
     /// The cluster knows the hive by an earlier life, in which it has promised what it does not remember. It may not take part:
-    /// it could break these promises. Start it with the folder of that life. If there is none, stop all hives of the cluster and
-    /// start them again, with empty folders if they have any; what they know is lost.
+    /// it could break these promises. Start it with the folder of that life. If there is none, let it
+    /// [replace](ClusterOptions::replaces) that life.
     Forgotten {
         /// A hive that knows the earlier life.
+        peer: HiveId,
+    },
+    /// The hive is to replace its earlier life, and another hive hears that one: it runs. Stop it first.
+    Runs {
+        /// The hive that hears it.
         peer: HiveId,
     },
     /// The address of this hive cannot be resolved.
@@ -190,7 +200,14 @@ impl std::fmt::Display for ClusterError {
             ClusterError::Forgotten { peer } => write!(
                 f,
                 "hive {} knows an earlier life of this hive, whose logs this one does not have: it cannot return without them while \
-                 the others run; start it with its folder; without one, stop all hives, and start them again",
+                 the others run; start it with its folder; if that is lost, start it with an empty one, or none, and let it replace \
+                 its earlier life (`replaces`): it gets everything from the others",
+                peer.0
+            ),
+            ClusterError::Runs { peer } => write!(
+                f,
+                "hive {} hears another process that is this hive, so it is not replaced: stop that process, or correct the number \
+                 of this one",
                 peer.0
             ),
             ClusterError::Address { address, why } => write!(
@@ -205,7 +222,7 @@ impl std::fmt::Display for ClusterError {
             ClusterError::RolledBack { peer, what } => write!(
                 f,
                 "the folder is an old copy: hive {} knows that this hive has promised more: {what}; put the newest copy of the folder \
-                 in its place; if it is lost, leave this hive out, or stop all hives, and start them again with empty folders",
+                 in its place; if it is lost, start the hive with an empty folder, and let it replace its earlier life (`replaces`)",
                 peer.0
             ),
             ClusterError::Hive(error) => error.fmt(f),

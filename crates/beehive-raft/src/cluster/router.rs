@@ -4,6 +4,7 @@ use super::frames::{self, Answer, Call, Head, Ping, RegistryAnswer, RegistryCall
 use super::group::{Group, Leadership};
 use super::node::Node;
 use super::registry;
+use super::replace;
 use super::transport::{Channel, Receiver};
 use super::types::{AppendRequest, Chunks, GroupId, LogId, MemberId, Snapshot, VoteRequest};
 use crate::limits::{RETRY, SNAPSHOT_BYTES_MAX};
@@ -79,18 +80,25 @@ impl Receiver for Router {
                 Channel::Registry => {
                     let call = decode_many("a call to the registry", &request).ok()?;
                     let answer = match call {
-                        RegistryCall::Hello { life } => match node.lives.lock().meet(from, life) {
-                            true => {
-                                let promises = node.promises.lock().of(MemberId { hive: from, life });
-                                RegistryAnswer::Hello { life: node.me.life, promises }
+                        RegistryCall::Hello { life, as_of } => {
+                            let is_known = node.lives.lock().meet(from, life, as_of);
+                            match is_known {
+                                true => {
+                                    let promises = node.promises.lock().of(MemberId { hive: from, life });
+                                    let as_of = node.member_as_of();
+                                    RegistryAnswer::Hello { life: node.me.life, as_of, promises }
+                                }
+                                false => RegistryAnswer::Founded,
                             }
-                            false => RegistryAnswer::Founded,
-                        },
+                        }
                         RegistryCall::HandOver(group) => {
                             let to = node.lives.lock().member(from)?;
                             let group = node.group(group).filter(|group| group.leadership().is_here)?;
                             group.hand_over(&node, to).await;
                             RegistryAnswer::HandsOver
+                        }
+                        RegistryCall::Replace { life } => {
+                            replace::admit(&node, MemberId { hive: from, life })?
                         }
                         RegistryCall::Stays => RegistryAnswer::Stays(node.stays()),
                         RegistryCall::Propose(proposals) => {

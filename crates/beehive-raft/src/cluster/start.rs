@@ -42,6 +42,7 @@ pub struct Cluster {
     seed: Option<u64>,
     listen: Option<SocketAddr>,
     folder: Option<PathBuf>,
+    replaces: bool,
     configure: Option<Configure>,
 }
 
@@ -74,6 +75,7 @@ impl Cluster {
             seed: None,
             listen: None,
             folder: None,
+            replaces: false,
             configure: None,
         }
     }
@@ -95,6 +97,14 @@ impl Cluster {
     /// started again with the same folder, and so are all of them if all have ended. By default, a hive keeps everything in memory.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Cluster {
         self.folder = Some(folder.into());
+        self
+    }
+
+    /// Lets this hive take the place of its earlier life if it has lost its folder, or had none, and the others run: it gets
+    /// everything from them. By default, it is refused, because its folder may just be somewhere else. See
+    /// [`ClusterOptions::replaces`].
+    pub fn replaces(mut self) -> Cluster {
+        self.replaces = true;
         self
     }
 
@@ -133,6 +143,7 @@ impl Cluster {
         let seed = self.seed.unwrap_or_else(|| self.derived_seed());
         let mut options = ClusterOptions::new(me, self.hives.iter().map(|(hive, _)| *hive), seed);
         options.folder = self.folder.clone();
+        options.replaces = self.replaces;
         if let Some(configure) = &self.configure {
             configure(&mut options)
         }

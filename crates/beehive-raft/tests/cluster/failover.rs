@@ -80,7 +80,7 @@ fn a_hive_that_has_lost_its_memory_does_not_return() {
     let refused = hives.start_again(2);
     assert!(matches!(&refused, Err(ClusterError::Forgotten { .. })), "{refused:?}");
     let text = refused.unwrap_err().to_string();
-    assert!(text.contains("stop all hives, and start them again"), "{text}");
+    assert!(text.contains("let it replace its earlier life"), "{text}");
 }
 
 /// The hive ends in a process that lives on. If it still voted, the last hive would have a majority with it.

@@ -122,6 +122,29 @@ impl Hives {
         Ok(())
     }
 
+    /// Starts a hive beside what the others do. [`Hives::add`] takes it.
+    pub(crate) fn start_alone(&self, hive: usize) -> (Runtime, Member) {
+        let (runtime, started) = start(&self.net, ALL[hive], &*self.tweak);
+        (runtime, started.unwrap())
+    }
+
+    pub(crate) fn add(&mut self, hive: usize, member: (Runtime, Member)) {
+        self.members[hive] = Some(member)
+    }
+
+    /// Begins to start a hive, and ends it without a word after some time.
+    pub(crate) fn start_for(&mut self, hive: usize, time: Duration) {
+        let runtime = runtime();
+        let mut options = ClusterOptions::new(ALL[hive], ALL, 7);
+        (self.tweak)(&mut options);
+        let port = self.net.port(ALL[hive], runtime.handle().clone());
+        let starting = Member::start(Hive::builder().app::<Counters>(), options, port);
+        let started = runtime.block_on(async { tokio::time::timeout(time, starting).await });
+        self.net.end(ALL[hive]);
+        runtime.shutdown_background();
+        drop(started)
+    }
+
     /// Starts a process that shares nothing with the others but the folders. Returns what prevents it.
     pub(crate) fn start_another(
         &self,

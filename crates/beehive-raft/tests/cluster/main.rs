@@ -8,6 +8,7 @@ mod leaving;
 mod net;
 mod partition;
 mod registry;
+mod replaced;
 mod replicas;
 mod returns;
 mod sockets;

@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 
 /// The disks of three hives.
 #[derive(Clone)]
-struct Disks(Arc<[Mutex<SimulatedFiles>; 3]>);
+pub(crate) struct Disks(Arc<[Mutex<SimulatedFiles>; 3]>);
 
 impl Disks {
-    fn new(seed: u64) -> Disks {
+    pub(crate) fn new(seed: u64) -> Disks {
         Disks(Arc::new([0, 1, 2].map(|hive| Mutex::new(SimulatedFiles::new(seed * 3 + hive)))))
     }
 
-    fn of(&self, hive: usize) -> SimulatedFiles {
+    pub(crate) fn of(&self, hive: usize) -> SimulatedFiles {
         self.0[hive].lock().unwrap().clone()
     }
 
     /// Lets a hive use its disk. Segments are short, so that there are checkpoints.
-    fn use_in(&self, options: &mut ClusterOptions) {
+    pub(crate) fn use_in(&self, options: &mut ClusterOptions) {
         options.folder = Some(PathBuf::from("/hive"));
         options.files = Arc::new(self.of(options.hive.0 as usize));
         (options.segment_bytes, options.checkpoint_after_bytes) = (4 << 10, 16 << 10);
@@ -36,13 +36,23 @@ impl Disks {
         Hives::with(move |options| disks.use_in(options))
     }
 
+    /// A hive gets an empty disk. Returns the one that it had.
+    pub(crate) fn replace(&self, hive: usize, seed: u64) -> SimulatedFiles {
+        std::mem::replace(&mut *self.0[hive].lock().unwrap(), SimulatedFiles::new(seed))
+    }
+
+    /// A hive gets this disk.
+    pub(crate) fn put(&self, hive: usize, disk: SimulatedFiles) {
+        *self.0[hive].lock().unwrap() = disk
+    }
+
     /// The power of a hive fails: what it has not synced is lost.
-    fn power_fails(&self, hives: &mut Hives, hive: usize) {
+    pub(crate) fn power_fails(&self, hives: &mut Hives, hive: usize) {
         self.all_fail(hives, &[hive])
     }
 
     /// The power of several hives fails at once, before one of them can notice that another one has ended.
-    fn all_fail(&self, hives: &mut Hives, which: &[usize]) {
+    pub(crate) fn all_fail(&self, hives: &mut Hives, which: &[usize]) {
         which.iter().for_each(|hive| self.of(*hive).power_off());
         which.iter().for_each(|hive| hives.kill(*hive));
         // the threads that write must not go on when the power is back: they stand for those of a process that has ended
@@ -75,7 +85,7 @@ impl Drop for Folders {
 }
 
 /// Starts a hive again. The process that has ended may still hold the lock for a moment, because here it is none.
-fn must_start(hives: &mut Hives, hive: usize) {
+pub(crate) fn must_start(hives: &mut Hives, hive: usize) {
     until("the hive starts again", || match hives.start_again(hive) {
         Ok(()) => true,
         Err(ClusterError::Folder(OpenError::InUse { .. })) => false,
@@ -83,7 +93,7 @@ fn must_start(hives: &mut Hives, hive: usize) {
     });
 }
 
-fn count(hives: &Hives, ledger: &Ledger, rounds: u64) {
+pub(crate) fn count(hives: &Hives, ledger: &Ledger, rounds: u64) {
     let running: Vec<usize> = hives.running().collect();
     for round in 0..rounds {
         for key in 0..12 {
@@ -92,7 +102,7 @@ fn count(hives: &Hives, ledger: &Ledger, rounds: u64) {
     }
 }
 
-fn incarnation(hives: &Hives, hive: usize, seen_by: usize) -> (u32, bool) {
+pub(crate) fn incarnation(hives: &Hives, hive: usize, seen_by: usize) -> (u32, bool) {
     let mut found = (0, true);
     hives.member(seen_by).registry().read(&mut |state| {
         if let Some(entry) = state.hive(ALL[hive]) {

@@ -4,7 +4,7 @@
 
 use crate::cluster::promises::Position;
 use crate::cluster::types::{LogEntry, LogId, MemberId, SnapshotMeta, Vote};
-use openraft::EntryPayload;
+use openraft::{EmptyNode, EntryPayload};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
@@ -91,15 +91,19 @@ impl GroupLog {
         self.entries.iter().skip(skipped as usize).take(count as usize)
     }
 
-    /// Returns the members of the group, if it exists as far as this log says. They do not change.
-    pub(crate) fn members(&self) -> Vec<MemberId> {
+    /// Returns the members that vote in the group, and the entry that says so, if the group exists as far as this log says. While
+    /// the membership changes, these are the members after that.
+    pub(crate) fn members(&self) -> (Option<LogId>, Vec<MemberId>) {
+        let voters = |membership: &openraft::Membership<MemberId, EmptyNode>| {
+            membership.get_joint_config().last().into_iter().flatten().copied().collect()
+        };
         let in_log = self.entries.iter().rev().find_map(|entry| match &entry.payload {
-            EntryPayload::Membership(membership) => Some(membership.voter_ids().collect()),
+            EntryPayload::Membership(membership) => Some((Some(entry.log_id), voters(membership))),
             EntryPayload::Blank | EntryPayload::Normal(_) => None,
         });
         let in_snapshot = || {
-            let noted = self.snapshot.as_ref();
-            noted.map(|noted| noted.meta.last_membership.membership().voter_ids().collect())
+            let membership = &self.snapshot.as_ref()?.meta.last_membership;
+            Some((*membership.log_id(), voters(membership.membership())))
         };
         in_log.or_else(in_snapshot).unwrap_or_default()
     }

@@ -314,3 +314,21 @@ fn a_hive_that_stops_elects_if_those_that_stay_are_too_few_or_behind() {
         assert!(elects(3), "the hive that stays has no majority without this one")
     })
 }
+
+#[tokio::test]
+async fn a_hive_that_is_heard_is_not_replaced() {
+    let Follower { node, .. } = Follower::start().await;
+    let new = MemberId { hive: THIRD.hive, life: 99 };
+    assert!(replace::admit(&node, new).is_none(), "there is no cluster yet");
+
+    node.lives.lock().recall([LEADER, node.me, THIRD], Some(id(0)));
+    let now = node.platform.now();
+    node.hearing.heard(THIRD.hive, true, Vec::new(), now);
+    assert!(matches!(replace::admit(&node, new), Some(RegistryAnswer::Founded)), "its earlier life runs");
+    node.lives.lock().recall([new], Some(id(5)));
+    let replaces = |answer| matches!(answer, Some(RegistryAnswer::Replaces { .. }));
+    assert!(replaces(replace::admit(&node, new)), "it is the one that is heard");
+
+    let silent = MemberId { hive: LEADER.hive, life: 98 };
+    assert!(replaces(replace::admit(&node, silent)))
+}
