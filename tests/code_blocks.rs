@@ -127,6 +127,16 @@ const NOT_RUN: &[(&str, &str, Instead)] = &[
         Reason("it needs three machines; a test of `beehive cluster up --data` starts hives in this way"),
     ),
     (
+        "docs/cluster.md",
+        "let member = cluster.tls(\"ca.pem\", \"hive-1.pem\", \"hive-1-key.pem\").start(1, Hive::builder().app::<Bank>()).await?;",
+        Test("hives_with_certificates_need_no_token"),
+    ),
+    (
+        "docs/cluster.md",
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -days 3650 -subj \"/CN=beehive\" -keyout ca-key.pem -out ca.pem",
+        Test("the_certificates_of_the_guide_work"),
+    ),
+    (
         "docs/data.md",
         "beehive data export /var/lib/beehive /backups/today      # also while the controller runs",
         Test("a_backup_made_while_the_controller_runs_is_restored_into_a_new_folder"),

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Rows of the threat table about hosts, switches, and clients of the HTTP port.
-const ROWS: [&str; 16] = [
+/// Rows of the threat table about hosts, switches, clients of the HTTP port, and the network between hives.
+const ROWS: [&str; 18] = [
     "S4", "S5", "S6", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20",
-    "S22",
+    "S21", "S22", "S23",
 ];
 
 /// Returns the texts between backquotes.

@@ -1,9 +1,14 @@
-//! The wire beside a raw TCP loop on the loopback interface: frames of 128 messages of 80 bytes, which are answered.
+//! The wire, without and with TLS, beside a raw TCP loop on the loopback interface: frames of 128 messages of 80 bytes, and longer
+//! ones, which are answered.
 //!
 //! `cargo bench -p beehive-raft --features cluster --bench wire [-- SECONDS]`. Each row is the median of five rounds, in turns
 //! with the loop.
 #![allow(missing_docs)]
 
+#[path = "../tests/common/certificates.rs"]
+mod certificates;
+
+use self::certificates::Authority;
 use beehive_core::HiveId;
 use beehive_core::seams::BoxFuture;
 use beehive_raft::cluster::transport::{Channel, Receiver, Transport};
@@ -27,16 +32,17 @@ impl Receiver for Answers {
     }
 }
 
-async fn hive(id: u32) -> Arc<Wire> {
-    let options = WireOptions::new("127.0.0.1:0".parse().expect("an address"), "bench", HiveId(id));
+async fn hive(id: u32, authority: Option<&Authority>) -> Arc<Wire> {
+    let mut options = WireOptions::new("127.0.0.1:0".parse().expect("an address"), "bench", HiveId(id));
+    options.tls = authority.map(|authority| authority.files(id));
     let wire = Wire::bind(options).await.expect("binds");
     wire.attach(Arc::new(Answers));
     wire
 }
 
 /// Frames a second through the wire.
-async fn wire(time: Duration, in_flight: usize) -> f64 {
-    let (first, second) = (hive(1).await, hive(2).await);
+async fn wire(time: Duration, in_flight: usize, length: usize, authority: Option<&Authority>) -> f64 {
+    let (first, second) = (hive(1, authority).await, hive(2, authority).await);
     first.set_peer(HiveId(2), second.address().to_string());
     while first.call(HiveId(2), Channel::Raft, vec![0; 8]).await.is_err() {
         tokio::time::sleep(Duration::from_millis(1)).await
@@ -48,7 +54,7 @@ async fn wire(time: Duration, in_flight: usize) -> f64 {
             let (first, frames) = (first.clone(), frames.clone());
             tokio::spawn(async move {
                 while begun.elapsed() < time {
-                    let answer = first.call(HiveId(2), Channel::Raft, vec![7; FRAME_BYTES]).await;
+                    let answer = first.call(HiveId(2), Channel::Raft, vec![7; length]).await;
                     answer.expect("answers");
                     frames.fetch_add(1, Ordering::Relaxed);
                 }
@@ -65,13 +71,13 @@ async fn wire(time: Duration, in_flight: usize) -> f64 {
 }
 
 /// Frames a second through a socket: the other side reads a frame and writes eight bytes.
-async fn plain(time: Duration, in_flight: usize) -> f64 {
+async fn plain(time: Duration, in_flight: usize, length: usize) -> f64 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let address = listener.local_addr().expect("an address");
     let server = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.expect("accepts");
         socket.set_nodelay(true).expect("sets");
-        let mut frame = vec![0; FRAME_BYTES];
+        let mut frame = vec![0; length];
         while socket.read_exact(&mut frame).await.is_ok() {
             if socket.write_all(&frame[..8]).await.is_err() {
                 return;
@@ -94,7 +100,7 @@ async fn plain(time: Duration, in_flight: usize) -> f64 {
     });
     while begun.elapsed() < time {
         slots.acquire().await.expect("open").forget();
-        to.write_all(&vec![7; FRAME_BYTES]).await.expect("writes")
+        to.write_all(&vec![7; length]).await.expect("writes")
     }
     to.shutdown().await.expect("shuts down");
     server.await.expect("ends");
@@ -111,23 +117,35 @@ fn main() {
     let seconds = arguments.first().and_then(|seconds| seconds.parse().ok()).unwrap_or(1.0);
     let time = Duration::from_secs_f64(seconds);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let authority = Authority::new();
     println!(
-        "{:<26} {:>12} {:>12} {:>7} {:>10} {:>13}",
-        "frames of 10 KiB a second", "TCP", "wire", "ratio", "MB/s", "µs a frame"
+        "{:<26} {:>9} {:>9} {:>9} {:>7} {:>7} {:>9} {:>9} {:>9}",
+        "frames a second", "TCP", "wire", "TLS", "TLS/", "TLS", "TCP", "wire", "TLS"
     );
-    for (name, in_flight) in [("16 in flight", 16), ("one at a time", 1)] {
-        let (mut plains, mut wires) = (Vec::new(), Vec::new());
+    println!(
+        "{:<26} {:>9} {:>9} {:>9} {:>7} {:>7} {:>9} {:>9} {:>9}",
+        "", "", "", "", "wire", "MB/s", "µs", "µs", "µs"
+    );
+    for (name, in_flight, length) in [
+        ("10 KiB, 16 in flight", 16, FRAME_BYTES),
+        ("10 KiB, one at a time", 1, FRAME_BYTES),
+        ("8 bytes, one at a time", 1, 8),
+        ("1 MiB, 4 in flight", 4, 1 << 20),
+    ] {
+        let mut rates = [(); 3].map(|()| Vec::new());
         for _ in 0..5 {
-            plains.push(runtime.block_on(plain(time, in_flight)));
-            wires.push(runtime.block_on(wire(time, in_flight)))
+            rates[0].push(runtime.block_on(plain(time, in_flight, length)));
+            rates[1].push(runtime.block_on(wire(time, in_flight, length, None)));
+            rates[2].push(runtime.block_on(wire(time, in_flight, length, Some(&authority))))
         }
-        let (plain, wire) = (median(plains), median(wires));
+        let [plain, wire, tls] = rates.map(median);
         println!(
-            "{name:<26} {plain:>12.0} {wire:>12.0} {:>7.2} {:>10.0} {:>6.1} / {:.1}",
-            wire / plain,
-            wire * FRAME_BYTES as f64 / 1e6,
+            "{name:<26} {plain:>9.0} {wire:>9.0} {tls:>9.0} {:>7.2} {:>7.0} {:>9.1} {:>9.1} {:>9.1}",
+            tls / wire,
+            tls * length as f64 / 1e6,
             1e6 / plain,
-            1e6 / wire
+            1e6 / wire,
+            1e6 / tls
         )
     }
 }

@@ -183,6 +183,12 @@ pub mod wire {
     /// A connection that has not finished its handshake after this time is closed.
     pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 
+    /// How long a refused hive has to read why.
+    pub const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
+
+    /// A connection that is made this time after the last look at the files with the certificates looks whether they have changed.
+    pub const CERTIFICATES_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
+
     /// Maximum time for a TCP connection to be established.
     pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
 

@@ -4,7 +4,7 @@ use super::disk::kept_seed;
 use super::member::Member;
 use super::options::{ClusterError, ClusterOptions};
 use super::transport::Transport;
-use super::wire::{Wire, WireOptions};
+use super::wire::{TlsFiles, Wire, WireOptions};
 use crate::limits::{CLUSTER_HIVES_MAX, LOOK_EVERY, MISFIT_FOR, WAITING_LOGGED_EVERY};
 use beehive_core::{Builder, Hive, HiveId, Stopped};
 use std::net::SocketAddr;
@@ -39,6 +39,7 @@ pub struct Cluster {
     name: String,
     hives: Vec<(HiveId, String)>,
     token: Option<String>,
+    tls: Option<TlsFiles>,
     seed: Option<u64>,
     listen: Option<SocketAddr>,
     folder: Option<PathBuf>,
@@ -72,6 +73,7 @@ impl Cluster {
             name: "beehive".to_string(),
             hives: hives.into_iter().map(|(hive, address)| (HiveId(hive), address.into())).collect(),
             token: None,
+            tls: None,
             seed: None,
             listen: None,
             folder: None,
@@ -80,10 +82,27 @@ impl Cluster {
         }
     }
 
-    /// Sets the join token: a secret of at least 16 bytes, which all hives share. It is not sent, and nothing is encrypted. It may
-    /// be left out if the hives listen on the loopback address.
+    /// Sets the join token: a secret of at least 16 bytes, which all hives share. It is not sent, and nothing is encrypted because
+    /// of it: see [`tls`](Self::tls). It may be left out if the hives listen on the loopback address, or have certificates.
     pub fn token(mut self, token: impl Into<String>) -> Cluster {
         self.token = Some(token.into());
+        self
+    }
+
+    /// Encrypts the connections between the hives with TLS 1.3, and lets each hive show by a certificate which one it is. Each hive
+    /// has its own certificate and key, and all have the same CA. The files are PEM files, and the certificate of hive 1 has the DNS
+    /// name `hive-1`. When the files have changed, they hold for the next connection, without a restart.
+    ///
+    /// Without a [`token`](Self::token), who has the key of any certificate `hive-1` that this CA has signed is taken for hive 1: use
+    /// a CA that signs nothing else. And unless there is a token, [set a seed](Self::seed) that strangers do not know if they can
+    /// choose the keys of an app's cells.
+    pub fn tls(
+        mut self,
+        ca: impl Into<PathBuf>,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Cluster {
+        self.tls = Some(TlsFiles { ca: ca.into(), certificate: certificate.into(), key: key.into() });
         self
     }
 
@@ -160,6 +179,7 @@ impl Cluster {
         wire.seed = options.seed;
         wire.fingerprint = builder.fingerprint();
         wire.token = self.token.clone();
+        wire.tls = self.tls.clone();
         wire.peers = self.hives.iter().filter(|(hive, _)| *hive != me).cloned().collect();
         let wire = Wire::bind(wire).await?;
 

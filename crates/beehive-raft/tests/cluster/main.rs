@@ -2,6 +2,9 @@
 
 extern crate beehive_core as beehive;
 
+#[path = "../common/certificates.rs"]
+mod certificates;
+
 mod failover;
 mod hives;
 mod leaving;

@@ -1,5 +1,6 @@
 //! Hives that reach each other over sockets.
 
+use crate::certificates::Authority;
 use crate::hives::{ALL, Counters, Ledger, PATIENCE, runtime, until};
 use beehive::{Hive, HiveId};
 use beehive_raft::cluster::transport::Transport;
@@ -40,10 +41,11 @@ impl OnSockets {
 }
 
 /// Opens the wire of a hive.
-fn bind(runtime: &Runtime, hive: HiveId) -> Arc<Wire> {
+fn bind(runtime: &Runtime, hive: HiveId, authority: Option<&Authority>) -> Arc<Wire> {
     let mut options = WireOptions::new("127.0.0.1:0".parse().unwrap(), "counters", hive);
     options.seed = SEED;
     options.token = Some("a token that only these hives have".to_string());
+    options.tls = authority.map(|authority| authority.files(hive.0));
     runtime.block_on(Wire::bind(options)).unwrap()
 }
 
@@ -60,10 +62,10 @@ fn start_hive(
     OnSockets { runtime, wire, member }
 }
 
-fn start(tweak: &(dyn Fn(&mut ClusterOptions) + Sync)) -> Vec<OnSockets> {
+fn start(tweak: &(dyn Fn(&mut ClusterOptions) + Sync), authority: Option<&Authority>) -> Vec<OnSockets> {
     let wires = ALL.map(|hive| {
         let runtime = runtime();
-        let wire = bind(&runtime, hive);
+        let wire = bind(&runtime, hive, authority);
         (hive, runtime, wire)
     });
     let addresses: Vec<_> = wires.iter().map(|(hive, _, wire)| (*hive, wire.address().to_string())).collect();
@@ -79,7 +81,16 @@ fn start(tweak: &(dyn Fn(&mut ClusterOptions) + Sync)) -> Vec<OnSockets> {
 
 #[test]
 fn three_hives_on_sockets_go_on_when_one_of_them_ends() {
-    let mut hives = start(&|_| ());
+    go_on_when_one_ends(None)
+}
+
+#[test]
+fn three_hives_with_certificates_go_on_when_one_of_them_ends() {
+    go_on_when_one_ends(Some(&Authority::new()))
+}
+
+fn go_on_when_one_ends(authority: Option<&Authority>) {
+    let mut hives = start(&|_| (), authority);
     let ledger = Ledger::default();
     for turn in 0..2 {
         for key in 0..12 {
@@ -105,9 +116,11 @@ fn three_hives_on_sockets_go_on_when_one_of_them_ends() {
 
 #[test]
 fn a_hive_returns_over_sockets() {
+    // with certificates, whose files it reads again
+    let authority = Authority::new();
     let folder = std::env::temp_dir().join(format!("beehive-sockets-{}", std::process::id()));
     let tweak = |options: &mut ClusterOptions| options.folder = Some(folder.join(options.hive.0.to_string()));
-    let mut hives = start(&tweak);
+    let mut hives = start(&tweak, Some(&authority));
     let ledger = Ledger::default();
     (0..12).for_each(|key| ledger.must_count(hives[key as usize % 3].hive(), key));
     hives.pop().unwrap().kill();
@@ -116,7 +129,7 @@ fn a_hive_returns_over_sockets() {
     std::thread::sleep(Duration::from_millis(300));
 
     let runtime = runtime();
-    let wire = bind(&runtime, ALL[2]);
+    let wire = bind(&runtime, ALL[2], Some(&authority));
     for (other, hive) in ALL.into_iter().zip(&hives) {
         wire.set_peer(other, hive.wire.address().to_string());
         hive.wire.set_peer(ALL[2], wire.address().to_string())

@@ -1,5 +1,6 @@
 //! Hives that are started with a list of addresses, and what is said if they do not fit.
 
+use crate::certificates::Authority;
 use crate::hives::{Count, Counted, Counters, runtime};
 use beehive::{App, Dict, Hive, handlers};
 use beehive_raft::cluster::{Cluster, ClusterError, ClusterHive};
@@ -146,9 +147,64 @@ fn what_is_wrong_with_the_list_is_said_at_once() {
         let open = Cluster::new(pair).listen("0.0.0.0:0".parse().unwrap());
         assert_eq!(
             error(&open, 1).await,
-            "a wire that listens on 0.0.0.0:0 can be reached from other machines, and has no join token: set `token` to the secret \
-             of the cluster (at least 16 bytes), or listen on 127.0.0.1"
+            "a wire that listens on 0.0.0.0:0 can be reached from other machines, and has no join token and no certificate: set \
+             `token` to the secret of the cluster (at least 16 bytes) or `tls` to its certificates, or listen on 127.0.0.1"
         );
+    })
+}
+
+/// The cluster, as hive `me` sees it: with its certificate.
+fn secured(cluster: &Cluster, me: u32, authority: &Authority) -> Cluster {
+    let files = authority.files(me);
+    cluster.clone().tls(files.ca, files.certificate, files.key)
+}
+
+#[test]
+fn hives_with_certificates_need_no_token() {
+    let (cluster, authority) = (cluster(&addresses::<3>()), Authority::new());
+    runtime().block_on(async {
+        let start =
+            async |hive| secured(&cluster, hive, &authority).start(hive, counters()).await.expect("starts");
+        let hives: [ClusterHive; 3] = tokio::join!(start(1), start(2), start(3)).into();
+        for key in 0..6 {
+            assert_eq!(hives[0].hive().request(Count(key)).await, Ok(1));
+            assert_eq!(hives[2].hive().request(Counted(key)).await, Ok(1))
+        }
+        for hive in hives {
+            hive.stop(Duration::from_millis(200)).await;
+        }
+    })
+}
+
+#[test]
+fn hives_with_and_without_certificates_both_say_so_and_end() {
+    let (hives, own, authority) = (addresses::<2>(), addresses::<2>(), Authority::new());
+    let other = Authority::new();
+    runtime().block_on(async {
+        let with = secured(&cluster(&hives), 1, &authority);
+        let said = Box::pin(refused((with, counters()), (cluster(&hives), counters()))).await;
+        let remedy = "give all hives of the cluster certificates (`tls`), or none of them";
+        assert_eq!(said[0], format!("hive 2 at {}: it does not use TLS, and this hive does: {remedy}", hives[1]));
+        assert_eq!(said[1], format!("hive 1 at {}: it uses TLS, and this hive does not: {remedy}", hives[0]));
+
+        // each has a CA of its own
+        let (first, second) = (secured(&cluster(&own), 1, &authority), secured(&cluster(&own), 2, &other));
+        let said = Box::pin(refused((first, counters()), (second, counters()))).await;
+        let remedy = "sign the certificates of all hives with one CA, and give all hives its certificate";
+        for (said, begin) in said.iter().zip(["hive 2 at ", "hive 1 at "]) {
+            assert!(said.starts_with(begin) && said.ends_with(remedy), "{said}")
+        }
+
+        let files = authority.files_with(1, &authority.sign("hive-2", |_| ()));
+        let wrong = cluster(&own).tls(files.ca, files.certificate.clone(), files.key);
+        assert_eq!(
+            error(&wrong, 1).await,
+            format!(
+                "this hive cannot use its certificates: {}: the certificate is for hive-2, and not for hive-1: give each hive a \
+                 certificate with its own name",
+                files.certificate.display()
+            )
+        )
     })
 }
 

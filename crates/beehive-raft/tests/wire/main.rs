@@ -1,6 +1,9 @@
 //! The wire between hives, over real sockets on the loopback interface.
 #![allow(missing_docs)]
 
+#[path = "../common/certificates.rs"]
+mod certificates;
+
 mod calls;
 mod flood;
 mod hives;
@@ -8,3 +11,4 @@ mod hostile;
 mod reconnect;
 mod refusals;
 mod stop;
+mod tls;

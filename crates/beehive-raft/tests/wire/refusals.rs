@@ -279,8 +279,8 @@ fn a_wire_that_others_can_reach_needs_a_token() {
         assert!(matches!(refused, WireError::NoToken { .. }));
         assert_eq!(
             refused.to_string(),
-            "a wire that listens on 0.0.0.0:0 can be reached from other machines, and has no join token: set `token` to the \
-             secret of the cluster (at least 16 bytes), or listen on 127.0.0.1"
+            "a wire that listens on 0.0.0.0:0 can be reached from other machines, and has no join token and no certificate: set \
+             `token` to the secret of the cluster (at least 16 bytes) or `tls` to its certificates, or listen on 127.0.0.1"
         );
         assert_eq!(
             error(open(Some("fifteen bytes.."), "reach")).await.to_string(),

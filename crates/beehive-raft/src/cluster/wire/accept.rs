@@ -1,7 +1,7 @@
 //! Accepts connections of other hives.
 
 use super::codec::FrameCodec;
-use super::counted::{Counted, CountedBy};
+use super::counted::{Counted, CountedBy, Socket};
 use super::frame::Frame;
 use super::handshake::{self, Failure, Line, Us};
 use super::identity::{Ends, Identity, Refusal};
@@ -11,7 +11,8 @@ use super::peer::{Admission, Direction};
 use super::queue::{Frames, Queue};
 use super::shared::Shared;
 use super::tasks::Scope;
-use super::text;
+use super::tls::Shown;
+use super::{text, tls};
 use crate::limits::wire as limits;
 use futures_core::Stream;
 use hyper::body::Incoming as RequestBody;
@@ -35,9 +36,6 @@ use tonic::{Request, Response, Status, Streaming};
 
 /// A pause after an error of the listener: there are probably too many open files.
 const LISTENER_PAUSE: Duration = Duration::from_millis(100);
-
-/// How long a refused hive has to read why.
-const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Accepts connections until the wire stops.
 pub(super) async fn accept_all(shared: Arc<Shared>, listener: TcpListener) {
@@ -65,6 +63,8 @@ struct Accepted {
     counted_by: CountedBy,
     stranger: u64,
     is_greeted: AtomicBool,
+    /// With TLS: the certificate of the other hive.
+    shown: OnceLock<Shown>,
     incoming: OnceLock<Arc<Incoming>>,
     admission: Mutex<Option<Admission>>,
 }
@@ -79,6 +79,7 @@ fn begin(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr) {
         address,
         counted_by: counted_by.clone(),
         is_greeted: AtomicBool::new(false),
+        shown: OnceLock::new(),
         incoming: OnceLock::new(),
         admission: Mutex::default(),
     });
@@ -107,12 +108,35 @@ impl Accepted {
         }
     }
 
-    async fn serve(self: Arc<Accepted>, socket: TcpStream) {
-        if socket.set_nodelay(true).is_err() {
-            return;
+    /// Begins TLS, if this hive uses it. Returns `None` if only one of the two does, or if the other one is not trusted.
+    async fn secure(&self, mut socket: TcpStream) -> Option<Box<dyn Socket>> {
+        let refused = |why: &str| self.shared.note_stranger(&format!("hive {}: {why}", self.address));
+        socket.set_nodelay(true).ok()?;
+        let by = self.counted_by.clone();
+        let Some(credentials) = &self.shared.credentials else {
+            if tls::is_begun(&mut socket).await {
+                refused(tls::UNEXPECTED);
+                tls::part(socket).await;
+                return None;
+            }
+            return Some(Box::new(Counted { socket, by }));
+        };
+        match Box::pin(tls::accept(credentials, Counted { socket, by })).await {
+            Ok((socket, shown)) => {
+                let _ = self.shown.set(shown);
+                Some(Box::new(socket))
+            }
+            Err((why, socket)) => {
+                refused(&why);
+                tls::part(socket).await;
+                None
+            }
         }
-        // TLS would be begun here, and in `dial.rs`
-        let io = TokioIo::new(Counted { socket, by: self.counted_by.clone() });
+    }
+
+    async fn serve(self: Arc<Accepted>, socket: TcpStream) {
+        let Some(socket) = self.secure(socket).await else { return };
+        let io = TokioIo::new(socket);
         let mut builder = Builder::new(self.scope.clone());
         builder
             .timer(TokioTimer::new())
@@ -157,14 +181,14 @@ impl Accepted {
 
     async fn shake(self: Arc<Accepted>, mut line: Line) {
         let shared = &self.shared;
-        let us = Us { identity: &shared.identity, key: &shared.key };
+        let us = Us { identity: &shared.identity, key: &shared.key, shown: self.shown.get() };
         let admit = |identity: &Identity| {
             let peer = shared.peer_or_new(identity.hive).ok_or(Refusal::TooManyHives)?;
             let admission = peer.admit(identity, Direction::Accepted, &self.scope)?;
             // before the verdict is sent: the lanes come as soon as the other hive has read it
             let incoming = Incoming::new(shared.clone(), identity.hive, self.scope.clone());
             let _ = self.incoming.set(incoming);
-            let _ = self.counted_by.set(peer.traffic.clone());
+            let _ = self.counted_by.traffic.set(peer.traffic.clone());
             shared.strangers.remove(self.stranger);
             Ok(admission)
         };
@@ -198,17 +222,17 @@ impl Accepted {
                     }
                     Failure::Refused(refusal, None) => shared.note_stranger(&refusal.text(self.ends(None))),
                 }
-                let _ = timeout(PARTING_TIME_MAX, handshake::parted(&mut line)).await;
+                let _ = timeout(limits::PARTING_TIME_MAX, handshake::parted(&mut line)).await;
                 drop(line);
                 // the other side closes when it has read the end of the stream
-                sleep(PARTING_TIME_MAX).await;
+                sleep(limits::PARTING_TIME_MAX).await;
                 self.scope.end()
             }
         }
     }
 
     fn ends<'a>(&'a self, theirs: Option<&'a Identity>) -> Ends<'a> {
-        Ends { ours: &self.shared.identity, theirs, address: self.address }
+        Ends { ours: &self.shared.identity, theirs, address: self.address, shown: self.shown.get() }
     }
 }
 

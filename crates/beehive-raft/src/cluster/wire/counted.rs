@@ -14,10 +14,30 @@ pub(super) struct Traffic {
     pub(super) bytes_out: AtomicU64,
 }
 
-/// Where a connection's bytes are counted, as soon as the hive at its other end is known.
-pub(super) type CountedBy = Arc<OnceLock<Arc<Traffic>>>;
+/// A socket, with TLS or without.
+pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 
-/// A socket that counts what goes through it. A connection with TLS would count what TLS sends.
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
+
+/// What is noted about the bytes of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// Where bytes are counted, as soon as the hive at the other end is known.
+    pub(super) traffic: OnceLock<Arc<Traffic>>,
+    first: OnceLock<u8>,
+}
+
+pub(super) type CountedBy = Arc<Notes>;
+
+impl Notes {
+    /// Whether the first byte from the other side was that of a TLS record, which HTTP/2 never begins with: a handshake message
+    /// or an alert.
+    pub(super) fn has_seen_tls(&self) -> bool {
+        self.first.get().is_some_and(|first| matches!(first, 0x15 | 0x16))
+    }
+}
+
+/// A socket that counts what goes through it. With TLS, it counts what TLS sends.
 #[derive(Debug)]
 pub(super) struct Counted<S> {
     pub(super) socket: S,
@@ -26,7 +46,7 @@ pub(super) struct Counted<S> {
 
 impl<S> Counted<S> {
     fn add_out(&self, written: &Poll<io::Result<usize>>) {
-        if let (Poll::Ready(Ok(bytes)), Some(traffic)) = (written, self.by.get()) {
+        if let (Poll::Ready(Ok(bytes)), Some(traffic)) = (written, self.by.traffic.get()) {
             traffic.bytes_out.fetch_add(*bytes as u64, Ordering::Relaxed);
         }
     }
@@ -40,7 +60,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.socket).poll_read(context, buffer);
-        if let Some(traffic) = self.by.get() {
+        if let Some(first) = buffer.filled().get(before) {
+            let _ = self.by.first.get_or_init(|| *first);
+        }
+        if let Some(traffic) = self.by.traffic.get() {
             traffic.bytes_in.fetch_add((buffer.filled().len() - before) as u64, Ordering::Relaxed);
         }
         read

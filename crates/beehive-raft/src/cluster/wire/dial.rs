@@ -1,7 +1,7 @@
 //! Connects with another hive, and again when the connection breaks.
 
 use super::codec::FrameCodec;
-use super::counted::{Counted, CountedBy};
+use super::counted::{Counted, CountedBy, Socket};
 use super::frame::Frame;
 use super::handshake::{self, Failure, Line, Us};
 use super::identity::Ends;
@@ -10,7 +10,7 @@ use super::outgoing::Outgoing;
 use super::peer::{Admission, Direction, Peer};
 use super::shared::Shared;
 use super::tasks::Scope;
-use super::text;
+use super::{text, tls};
 use crate::limits::wire as limits;
 use http::uri::{PathAndQuery, Uri};
 use hyper::body::Incoming;
@@ -52,12 +52,6 @@ struct Failed {
     text: String,
     /// Whether the two hives do not fit.
     is_misfit: bool,
-}
-
-impl From<String> for Failed {
-    fn from(text: String) -> Failed {
-        Failed { text, is_misfit: false }
-    }
 }
 
 /// How an attempt to have a connection has ended.
@@ -120,23 +114,39 @@ fn pause(shared: &Shared, peer: &Peer, failures: u32) -> Duration {
 
 /// Connects, and returns when the connection has ended.
 async fn connect(shared: &Arc<Shared>, peer: &Arc<Peer>, address: &str, scope: &Scope) -> Result<(), Failed> {
-    let (socket, found) = reach(address).await?;
-    let broken = |why: String| format!("hive {} at {found}: {why}", peer.hive.0);
-
+    let (socket, found) = reach(address).await.map_err(|text| Failed { text, is_misfit: false })?;
     let by = CountedBy::default();
-    let mut client = begin(socket, by.clone(), scope).await.map_err(broken)?;
+    let failed =
+        |why: &str, is_misfit| Failed { text: format!("hive {} at {found}: {why}", peer.hive.0), is_misfit };
+    let broken = |why: String| match shared.credentials.is_none() && by.has_seen_tls() {
+        true => failed(tls::UNEXPECTED, true),
+        false => failed(&why, false),
+    };
+
+    let socket = Counted { socket, by: by.clone() };
+    let socket: Box<dyn Socket> = match &shared.credentials {
+        None => Box::new(socket),
+        Some(credentials) => {
+            let dialed = Box::pin(tls::dial(credentials, peer.hive, socket));
+            match timeout(limits::HANDSHAKE_TIME_MAX, dialed).await {
+                Ok(dialed) => Box::new(dialed.map_err(|why| failed(&why.why, why.is_misfit))?),
+                Err(_) => return Err(broken(NO_ANSWER.into())),
+            }
+        }
+    };
+    let mut client = begin(socket, scope).await.map_err(broken)?;
     let shaken = shake(shared, peer, &mut client, scope, found);
     let (admission, lanes) = match timeout(limits::HANDSHAKE_TIME_MAX, shaken).await {
         Ok(shaken) => shaken.map_err(|why| match why {
             Refused::By(refused) => refused,
-            Refused::Broken(why) => broken(why).into(),
+            Refused::Broken(why) => broken(why),
         })?,
-        Err(_) => return Err(broken(NO_ANSWER.into()).into()),
+        Err(_) => return Err(broken(NO_ANSWER.into())),
     };
     // the connection ends when its streams have ended
     drop(client);
 
-    let _ = by.set(peer.traffic.clone());
+    let _ = by.traffic.set(peer.traffic.clone());
     let (outgoing, answers) = lanes;
     let (lane_ended, mut ends) = mpsc::channel(Lane::COUNT);
     for (lane, answers) in Lane::ALL.into_iter().zip(answers) {
@@ -167,9 +177,8 @@ async fn connect(shared: &Arc<Shared>, peer: &Arc<Peer>, address: &str, scope: &
 }
 
 /// Begins HTTP/2 on a socket.
-pub(super) async fn begin(socket: TcpStream, by: CountedBy, scope: &Scope) -> Result<Grpc<Client>, String> {
-    // TLS would be begun here, and in `accept.rs`
-    let io = TokioIo::new(Counted { socket, by });
+pub(super) async fn begin(socket: Box<dyn Socket>, scope: &Scope) -> Result<Grpc<Client>, String> {
+    let io = TokioIo::new(socket);
     let mut builder = Builder::new(scope.clone());
     builder
         .timer(TokioTimer::new())
@@ -228,7 +237,8 @@ async fn shake(
 ) -> Result<(Admission, (Arc<Outgoing>, Vec<Streaming<Frame>>)), Refused> {
     let (to, sent) = handshake::channel();
     let from = open(client, handshake::PATH, sent).await.map_err(Refused::Broken)?;
-    let us = Us { identity: &shared.identity, key: &shared.key };
+    // with TLS, the other side has shown the certificate of the expected hive
+    let us = Us { identity: &shared.identity, key: &shared.key, shown: None };
     let mut line = Line::new(to, from);
     let admit = |identity: &_| peer.admit(identity, Direction::Dialed, scope);
     let (_, admission) =
@@ -239,6 +249,7 @@ async fn shake(
                     ours: &shared.identity,
                     theirs: theirs.as_deref(),
                     address: found,
+                    shown: None,
                 }),
                 is_misfit: refusal.is_misfit(),
             }),

@@ -14,6 +14,7 @@
 use super::frame::{Frame, Kind};
 use super::identity::{Identity, Refusal, VERSIONS, compare};
 use super::text;
+use super::tls::Shown;
 use super::token::{Key, Nonce, Purpose};
 use crate::limits::wire as limits;
 use beehive_core::HiveId;
@@ -182,6 +183,18 @@ fn nonce() -> Result<Nonce, Failure> {
 pub(super) struct Us<'a> {
     pub(super) identity: &'a Identity,
     pub(super) key: &'a Key,
+    /// With TLS: the certificate of a hive that connects.
+    pub(super) shown: Option<&'a Shown>,
+}
+
+impl Us<'_> {
+    /// Checks that the other side is the hive whose certificate it has shown.
+    fn check_shown(&self, hive: HiveId) -> Result<(), Refusal> {
+        match self.shown.is_none_or(|shown| shown.is_of(hive)) {
+            true => Ok(()),
+            false => Err(Refusal::Certificate(hive)),
+        }
+    }
 }
 
 /// Takes the part of the hive that connects. `admit` decides about a hive that fits.
@@ -257,7 +270,10 @@ pub(super) async fn accept<A>(
     }
 
     let ClaimedIdentity { identity, expected } = decode(&bytes)?;
-    let judged = compare(us.identity, &identity, us.identity.hive, expected).and_then(|()| admit(&identity));
+    let judged = us
+        .check_shown(identity.hive)
+        .and_then(|()| compare(us.identity, &identity, us.identity.hive, expected))
+        .and_then(|()| admit(&identity));
     let bytes = codec::encode_many(&Judgment {
         identity: us.identity.clone(),
         refusal: judged.as_ref().err().copied(),

@@ -1,5 +1,6 @@
 //! What two hives must agree on before they talk, and what each says if they do not.
 
+use super::tls::Shown;
 use beehive_core::HiveId;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -43,6 +44,8 @@ pub(super) enum Refusal {
     /// Another process of the hive is connected.
     TwoProcesses(HiveId),
     TooManyHives,
+    /// The certificate of the hive that connects is that of another one.
+    Certificate(HiveId),
 }
 
 /// Returns the reason to refuse another hive, if there is one. `expected` is the hive that the one that connects expects.
@@ -78,6 +81,8 @@ pub(super) struct Ends<'a> {
     pub(super) theirs: Option<&'a Identity>,
     /// The address of the other hive.
     pub(super) address: SocketAddr,
+    /// The certificate of the other hive, if it has connected with TLS.
+    pub(super) shown: Option<&'a Shown>,
 }
 
 fn short(hash: &[u8; 32]) -> String {
@@ -85,14 +90,21 @@ fn short(hash: &[u8; 32]) -> String {
 }
 
 impl Refusal {
-    /// Whether the two hives refuse each other until somebody changes something. The other reasons end when a process ends.
+    /// Whether the two hives refuse each other until somebody changes something. The other reasons end when a process ends, or say
+    /// nothing about the hive, because somebody else has taken its number.
     pub(super) fn is_misfit(self) -> bool {
-        !matches!(self, Refusal::Outdated { .. } | Refusal::TwoProcesses(_) | Refusal::TooManyHives)
+        !matches!(
+            self,
+            Refusal::Outdated { .. }
+                | Refusal::TwoProcesses(_)
+                | Refusal::TooManyHives
+                | Refusal::Certificate(_)
+        )
     }
 
     /// Says the reason and the remedy.
     pub(super) fn text(self, ends: Ends<'_>) -> String {
-        let Ends { ours, theirs, address } = ends;
+        let Ends { ours, theirs, address, shown } = ends;
         let (our_hive, (lowest, highest)) = (ours.hive, VERSIONS);
         let them = match theirs {
             Some(theirs) => format!("{} at {address}", theirs.hive),
@@ -147,6 +159,18 @@ impl Refusal {
                  gone",
                 crate::limits::wire::PEERS_MAX
             ),
+            Refusal::Certificate(hive) => match shown {
+                Some(shown) => format!(
+                    "somebody says to be {hive} at {address}, and shows a certificate for {}: give each hive a certificate with its own \
+                     name, `hive-{}`; if all have that, somebody else has the key of that certificate",
+                    shown.names(hive),
+                    hive.0
+                ),
+                None => format!(
+                    "{them} refuses this hive, because its certificate is not that of {hive}: give it one with the name `hive-{}`",
+                    hive.0
+                ),
+            },
         }
     }
 }

@@ -25,8 +25,9 @@
 //! (`strangers.rs`), and nothing reaches the receiver. All tasks belong to a scope (`tasks.rs`): when a connection ends, its
 //! tasks end, and [`Wire::stop`] waits for all of them.
 //!
-//! Nothing is encrypted. With a join token, nobody without it can take part, but who can change packets on the network can
-//! change what hives say. The places for TLS are marked in `dial.rs` and `accept.rs`.
+//! With certificates (`tls/`), everything is encrypted, and each side knows which hive the other one is. Without, nothing is
+//! encrypted: with a join token, nobody without it can take part, but who can change packets on the network can change what hives
+//! say.
 
 mod accept;
 mod calls;
@@ -50,14 +51,17 @@ mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod text;
+mod tls;
 mod token;
 
 pub use options::{WireError, WireOptions};
 pub use peer::PeerStatus;
+pub use tls::TlsFiles;
 
 use self::identity::Identity;
 use self::shared::Shared;
 use self::tasks::Scope;
+use self::tls::Credentials;
 use self::token::Key;
 use super::transport::{Channel, Receiver, Transport, Unanswered};
 use crate::limits::wire as limits;
@@ -105,7 +109,10 @@ impl Wire {
     /// Returns an error if the options are refused or the address cannot be used. It says what to do.
     pub async fn bind(options: WireOptions) -> Result<Arc<Wire>, WireError> {
         options.check()?;
-        let WireOptions { listen, cluster, seed, fingerprint, hive, incarnation, token, peers } = options;
+        let WireOptions { listen, cluster, seed, fingerprint, hive, incarnation, token, tls, peers } =
+            options;
+        let credentials = tls.map(|files| Credentials::read(files, hive)).transpose();
+        let credentials = credentials.map_err(|why| WireError::Tls { why })?;
         let listener =
             TcpListener::bind(listen).await.map_err(|error| WireError::Listen { listen, error })?;
         let address = listener.local_addr().map_err(|error| WireError::Listen { listen, error })?;
@@ -116,7 +123,7 @@ impl Wire {
 
         let identity = Identity { cluster, seed, apps, hive, incarnation, process };
         let scope = Scope::new(Handle::current());
-        let shared = Shared::new(identity, Key::new(token.as_deref()), scope);
+        let shared = Shared::new(identity, Key::new(token.as_deref()), credentials, scope);
         shared.scope.spawn(accept::accept_all(shared.clone(), listener));
         let wire = Arc::new(Wire { shared, address });
         for (hive, address) in peers {

@@ -1,5 +1,6 @@
 //! The options of a wire, and the reasons why it cannot be opened.
 
+use super::tls::TlsFiles;
 use crate::limits::wire as limits;
 use beehive_core::HiveId;
 use std::io;
@@ -21,9 +22,13 @@ pub struct WireOptions {
     /// A number that is higher in each later process of this hive, such as the number of starts of its folder. While a
     /// process with a higher one is known, the others refuse this one.
     pub incarnation: u64,
-    /// The join token: a secret that all hives of the cluster share. It is not sent. Required if other machines can reach
-    /// the address.
+    /// The join token: a secret that all hives of the cluster share. It is not sent. If other machines can reach the address, a
+    /// token or [`tls`](Self::tls) is required. Both together are best: then a certificate that the CA has signed for something
+    /// else is not enough.
     pub token: Option<String>,
+    /// The certificates. With them, connections use TLS 1.3, and each side knows which hive the other one is. Either all hives of a
+    /// cluster have certificates or none. By default, nothing is encrypted.
+    pub tls: Option<TlsFiles>,
     /// The other hives, each with its address as `host:port`. See [`Wire::set_peer`](super::Wire::set_peer).
     pub peers: Vec<(HiveId, String)>,
 }
@@ -37,13 +42,14 @@ impl std::fmt::Debug for WireOptions {
             .field("hive", &self.hive)
             .field("incarnation", &self.incarnation)
             .field("has_token", &self.token.is_some())
+            .field("tls", &self.tls)
             .field("peers", &self.peers)
             .finish_non_exhaustive()
     }
 }
 
 impl WireOptions {
-    /// Options without a token and without peers.
+    /// Options without a token, without certificates and without peers.
     pub fn new(listen: SocketAddr, cluster: impl Into<String>, hive: HiveId) -> WireOptions {
         WireOptions {
             listen,
@@ -53,6 +59,7 @@ impl WireOptions {
             hive,
             incarnation: 0,
             token: None,
+            tls: None,
             peers: Vec::new(),
         }
     }
@@ -63,7 +70,9 @@ impl WireOptions {
             return Err(WireError::ClusterName { length });
         }
         match &self.token {
-            None if !self.listen.ip().is_loopback() => Err(WireError::NoToken { listen: self.listen }),
+            None if self.tls.is_none() && !self.listen.ip().is_loopback() => {
+                Err(WireError::NoToken { listen: self.listen })
+            }
             Some(token) if token.len() < limits::TOKEN_BYTES_MIN => {
                 Err(WireError::ShortToken { length: token.len() })
             }
@@ -76,7 +85,7 @@ impl WireOptions {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WireError {
-    /// Other machines can reach the address, and there is no join token.
+    /// Other machines can reach the address, and there is neither a join token nor a certificate.
     NoToken {
         /// The address.
         listen: SocketAddr,
@@ -85,6 +94,11 @@ pub enum WireError {
     ShortToken {
         /// Its length in bytes.
         length: usize,
+    },
+    /// The certificates cannot be used.
+    Tls {
+        /// The file, and the reason.
+        why: String,
     },
     /// The cluster has no name, or a too long one.
     ClusterName {
@@ -110,8 +124,8 @@ impl std::fmt::Display for WireError {
         match self {
             WireError::NoToken { listen } => write!(
                 f,
-                "a wire that listens on {listen} can be reached from other machines, and has no join token: set `token` to the \
-                 secret of the cluster (at least {} bytes), or listen on 127.0.0.1",
+                "a wire that listens on {listen} can be reached from other machines, and has no join token and no certificate: \
+                 set `token` to the secret of the cluster (at least {} bytes) or `tls` to its certificates, or listen on 127.0.0.1",
                 limits::TOKEN_BYTES_MIN
             ),
             WireError::ShortToken { length } => write!(
@@ -119,6 +133,7 @@ impl std::fmt::Display for WireError {
                 "the join token has {length} bytes, and could be guessed: make a random one of at least {} bytes",
                 limits::TOKEN_BYTES_MIN
             ),
+            WireError::Tls { why } => write!(f, "this hive cannot use its certificates: {why}"),
             WireError::ClusterName { length } => write!(
                 f,
                 "the name of the cluster has {length} bytes: give `cluster` 1 to {} bytes",

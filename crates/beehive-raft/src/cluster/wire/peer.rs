@@ -94,8 +94,8 @@ pub struct PeerStatus {
     pub calls_in_flight: usize,
     /// The reason of the last failed attempt to connect, in either direction, with what to do about it.
     pub last_refusal: Option<String>,
-    /// Why the two hives refuse each other until somebody changes something, with what to do: their tokens, clusters, apps or
-    /// addresses do not fit. `None` if the other hive has not been heard, or has connected since.
+    /// Why the two hives refuse each other until somebody changes something, with what to do: their tokens, certificates,
+    /// clusters, apps or addresses do not fit. `None` if the other hive has not been heard, or has connected since.
     pub misfit: Option<String>,
 }
 

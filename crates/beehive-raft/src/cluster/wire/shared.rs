@@ -5,6 +5,7 @@ use super::peer::Peer;
 use super::repeats::Repeats;
 use super::strangers::Strangers;
 use super::tasks::Scope;
+use super::tls::Credentials;
 use super::token::Key;
 use crate::cluster::transport::Receiver;
 use crate::limits::wire as limits;
@@ -19,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Shared {
     pub(super) identity: Identity,
     pub(super) key: Key,
+    /// What this hive shows and trusts, if it uses TLS.
+    pub(super) credentials: Option<Credentials>,
     pub(super) scope: Scope,
     /// The wire stops: nothing new begins, and what has begun may end.
     pub(super) draining: CancellationToken,
@@ -36,10 +39,16 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(super) fn new(identity: Identity, key: Key, scope: Scope) -> Arc<Shared> {
+    pub(super) fn new(
+        identity: Identity,
+        key: Key,
+        credentials: Option<Credentials>,
+        scope: Scope,
+    ) -> Arc<Shared> {
         Arc::new(Shared {
             identity,
             key,
+            credentials,
             scope,
             draining: CancellationToken::new(),
             strangers: Strangers::default(),

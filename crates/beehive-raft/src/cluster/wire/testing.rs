@@ -1,7 +1,7 @@
 //! A hive that sends what no hive sends, so that tests can see what a wire does about it.
 
 use super::codec::FrameCodec;
-use super::counted::CountedBy;
+use super::counted::{Counted, CountedBy};
 use super::dial;
 use super::frame::Frame;
 use super::handshake::{self, Line, Us};
@@ -50,8 +50,7 @@ impl RawHive {
     /// Returns an error if there is no connection, or if the first stream is refused.
     pub async fn stranger(to: SocketAddr) -> Result<RawHive, String> {
         let scope = Scope::new(Handle::current()).inside();
-        let socket = TcpStream::connect(to).await.map_err(|error| error.to_string())?;
-        let mut client = dial::begin(socket, CountedBy::default(), &scope).await?;
+        let mut client = begin(to, &scope).await?;
         let mut streams = vec![open(&mut client, handshake::PATH).await?];
         for lane in Lane::ALL {
             match open(&mut client, lane.path()).await {
@@ -69,8 +68,7 @@ impl RawHive {
     /// Returns an error if the connection is refused.
     pub async fn connect(options: &WireOptions, expected: HiveId, to: SocketAddr) -> Result<RawHive, String> {
         let scope = Scope::new(Handle::current()).inside();
-        let socket = TcpStream::connect(to).await.map_err(|error| error.to_string())?;
-        let mut client = dial::begin(socket, CountedBy::default(), &scope).await?;
+        let mut client = begin(to, &scope).await?;
 
         let (sender, sent) = handshake::channel();
         let path = PathAndQuery::from_static(handshake::PATH);
@@ -85,7 +83,7 @@ impl RawHive {
             incarnation: options.incarnation,
             process: [0; 16],
         };
-        let us = Us { identity: &identity, key: &Key::new(options.token.as_deref()) };
+        let us = Us { identity: &identity, key: &Key::new(options.token.as_deref()), shown: None };
         let mut line = Line::new(sender, from);
         let shaken = handshake::dial(us, expected, &mut line, |_| Ok(())).await;
         shaken.map_err(|failure| format!("{failure:?}"))?;
@@ -132,6 +130,12 @@ impl Drop for RawHive {
     fn drop(&mut self) {
         self.scope.end()
     }
+}
+
+/// Connects without TLS.
+async fn begin(to: SocketAddr, scope: &Scope) -> Result<tonic::client::Grpc<dial::Client>, String> {
+    let socket = TcpStream::connect(to).await.map_err(|error| error.to_string())?;
+    dial::begin(Box::new(Counted { socket, by: CountedBy::default() }), scope).await
 }
 
 async fn open(
