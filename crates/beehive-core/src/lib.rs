@@ -17,6 +17,7 @@ mod diagnose;
 mod failure;
 mod hash;
 mod hive;
+mod hive_lost;
 mod key;
 pub mod limits;
 mod mapper;
@@ -94,6 +95,7 @@ pub use hive::{
 pub mod cluster {
     pub use crate::hive::links::network::{Membership, Network, Packets};
     pub use crate::hive::{LeadError, MoveError};
+    pub use crate::hive_lost::HiveLost;
     pub use beehive_protocol::Incarnation;
 }
 

@@ -23,6 +23,9 @@
 // Tests run this crate on simulated files, with chosen faults. See clippy.toml.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+#[cfg(feature = "cluster")]
+extern crate beehive_core as beehive;
+
 mod backup;
 #[cfg(feature = "cluster")]
 pub mod cluster;

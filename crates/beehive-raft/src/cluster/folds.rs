@@ -3,11 +3,14 @@
 use super::machine::{Encode, Fold};
 use super::types::{Chunks, Command, Reply};
 use crate::limits::CHUNK_BYTES;
+use beehive_core::HiveId;
+use beehive_core::cluster::Incarnation;
 use beehive_core::journal::{Entry, EntryNumber, LogState, SnapshotLoader};
 use beehive_core::registry::{Proposal, RegistryState};
 use beehive_protocol::codec::{decode, decode_many, try_encode};
 use beehive_protocol::limits::ENCODED_BYTES_MAX;
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use tokio::sync::watch;
 
 /// A replica of a colony.
@@ -22,6 +25,9 @@ pub(crate) struct Decisions {
     state: Mutex<At<RegistryState>>,
     /// The index of the last decision.
     index: watch::Sender<u64>,
+    /// The last incarnation of each hive that was declared dead, as far as this replica has seen it. The state forgets it when
+    /// the hive joins again. A snapshot may have skipped it; then other replicas have seen it.
+    lost: Mutex<BTreeMap<HiveId, Incarnation>>,
 }
 
 /// A state, and the index of the last entry that was applied to it.
@@ -95,7 +101,7 @@ impl Fold for Colony {
 
 impl Default for Decisions {
     fn default() -> Decisions {
-        Decisions { state: Mutex::default(), index: watch::Sender::new(0) }
+        Decisions { state: Mutex::default(), index: watch::Sender::new(0), lost: Mutex::default() }
     }
 }
 
@@ -107,6 +113,17 @@ impl Decisions {
     /// Returns the index of the last decision, and its changes.
     pub(crate) fn indexes(&self) -> watch::Receiver<u64> {
         self.index.subscribe()
+    }
+
+    /// Returns the last incarnation of each hive that was declared dead, as far as this replica has seen it.
+    pub(crate) fn lost(&self) -> BTreeMap<HiveId, Incarnation> {
+        self.lost.lock().clone()
+    }
+
+    fn note_lost(&self, hive: HiveId, incarnation: Incarnation) {
+        let mut lost = self.lost.lock();
+        let known = lost.entry(hive).or_insert(incarnation);
+        *known = incarnation.max(*known)
     }
 
     fn set(&self, index: u64) {
@@ -125,7 +142,19 @@ impl Fold for Decisions {
             decode_many("proposals", &command.0).map_err(|error| error.to_string())?;
         let mut at = self.state.lock();
         at.index = index;
-        let decisions = proposals.iter().map(|proposal| at.state.apply(proposal)).collect();
+        let decide = |proposal| {
+            let decision = at.state.apply(proposal);
+            if let Proposal::HiveDead { hive, incarnation } = proposal
+                && at
+                    .state
+                    .hive(*hive)
+                    .is_some_and(|entry| entry.is_dead() && entry.incarnation == *incarnation)
+            {
+                self.note_lost(*hive, *incarnation)
+            }
+            decision
+        };
+        let decisions = proposals.iter().map(decide).collect();
         let newest = at.state.index();
         drop(at);
         self.set(newest);
@@ -148,6 +177,9 @@ impl Fold for Decisions {
         let state: RegistryState =
             decode("the registry", &chunks.concat()).map_err(|error| error.to_string())?;
         let newest = state.index();
+        for (hive, entry) in state.hives().filter(|(_, entry)| entry.is_dead()) {
+            self.note_lost(hive, entry.incarnation)
+        }
         *self.state.lock() = At { state, index };
         self.set(newest);
         Ok(())

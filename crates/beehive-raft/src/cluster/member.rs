@@ -7,6 +7,7 @@ use super::greeting::{Late, greet};
 use super::group::{Group, follow};
 use super::journal::{Office, RaftJournal};
 use super::leave::leave;
+use super::lost;
 use super::node::Node;
 use super::options::{ClusterError, ClusterOptions};
 use super::registry::RaftRegistry;
@@ -280,7 +281,7 @@ async fn begin(
     registry.wait(known.max(present(node, &*registry).await)).await;
 
     let network = Arc::new(Links { transport: node.transport.clone(), receiver });
-    let hive = builder
+    let hive = lost::with_app(builder)
         .id(node.me.hive)
         .seed(node.options.seed)
         .platform(node.platform.clone())
@@ -290,6 +291,7 @@ async fn begin(
         .start()?;
     node.hive.send_replace(Some(hive.clone()));
     node.begin_to_elect();
+    node.spawn(lost::tell(node.clone(), hive.clone(), replica.clone()));
     node.spawn(watch_life(node.clone(), hive.clone(), replica.clone(), incarnation, late));
     Ok(Member { node: node.clone(), hive, replica })
 }

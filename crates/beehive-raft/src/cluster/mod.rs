@@ -25,6 +25,7 @@
 //! | `node.rs`, `options.rs`, `member.rs` | what they share; settings and errors; start and stop |
 //! | `leave.rs` | a hive that stops hands over what it leads |
 //! | `replace.rs` | a hive that has lost what it knew takes the place of its earlier life |
+//! | `lost.rs` | apps learn that a hive is lost |
 //! | `start.rs` | a start with a list of addresses and a token, over sockets |
 //!
 //! # Terms
@@ -50,6 +51,7 @@ mod group;
 mod journal;
 mod leave;
 mod log_store;
+mod lost;
 mod machine;
 mod member;
 mod network;

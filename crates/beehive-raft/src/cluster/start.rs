@@ -1,6 +1,7 @@
 //! The short way to start a hive of a cluster over sockets: a list of hives, a token, and one call.
 
 use super::disk::kept_seed;
+use super::lost;
 use super::member::Member;
 use super::options::{ClusterError, ClusterOptions};
 use super::transport::Transport;
@@ -177,7 +178,7 @@ impl Cluster {
         };
         let mut wire = WireOptions::new(listen, self.full_name(&options), me);
         wire.seed = options.seed;
-        wire.fingerprint = builder.fingerprint();
+        wire.fingerprint = [builder.fingerprint(), lost::fingerprint()].concat();
         wire.token = self.token.clone();
         wire.tls = self.tls.clone();
         wire.peers = self.hives.iter().filter(|(hive, _)| *hive != me).cloned().collect();

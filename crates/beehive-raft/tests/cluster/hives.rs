@@ -2,7 +2,7 @@
 
 use crate::net::Net;
 use beehive::registry::ColonyId;
-use beehive::{App, Dict, Hive, HiveId, Message, RequestError, handlers};
+use beehive::{App, Builder, Dict, Hive, HiveId, Message, RequestError, handlers};
 use beehive_raft::cluster::{ClusterError, ClusterOptions, Member};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +52,7 @@ pub(crate) struct Hives {
     /// The runtimes of the members that were dropped.
     ended: Vec<Runtime>,
     tweak: Box<Tweak>,
+    apps: fn() -> Builder,
 }
 
 /// Changes the settings of a hive.
@@ -66,14 +67,18 @@ fn start(
     net: &Arc<Net>,
     hive: HiveId,
     tweak: &(dyn Fn(&mut ClusterOptions) + Send + Sync),
+    apps: fn() -> Builder,
 ) -> (Runtime, Result<Member, ClusterError>) {
     let runtime = runtime();
     let mut options = ClusterOptions::new(hive, ALL, 7);
     tweak(&mut options);
     let port = net.port(hive, runtime.handle().clone());
-    let builder = Hive::builder().app::<Counters>();
-    let member = runtime.block_on(Member::start(builder, options, port));
+    let member = runtime.block_on(Member::start(apps(), options, port));
     (runtime, member)
+}
+
+fn counters() -> Builder {
+    Hive::builder().app::<Counters>()
 }
 
 impl Hives {
@@ -82,13 +87,21 @@ impl Hives {
     }
 
     pub(crate) fn with(tweak: impl Fn(&mut ClusterOptions) + Send + Sync + 'static) -> Hives {
+        Hives::of(counters, tweak)
+    }
+
+    /// Starts hives with these apps.
+    pub(crate) fn of(
+        apps: fn() -> Builder,
+        tweak: impl Fn(&mut ClusterOptions) + Send + Sync + 'static,
+    ) -> Hives {
         let log = tracing_subscriber::EnvFilter::from_default_env();
         // fails if another test has set it
         let _ = tracing_subscriber::fmt().with_env_filter(log).with_test_writer().try_init();
         let net = Arc::new(Net::default());
         net.delay(Duration::from_micros(100));
         let members = ALL.iter().map(|_| None).collect();
-        let mut hives = Hives { members, ended: Vec::new(), net, tweak: Box::new(tweak) };
+        let mut hives = Hives { members, ended: Vec::new(), net, tweak: Box::new(tweak), apps };
         hives.start_all();
         hives
     }
@@ -97,8 +110,8 @@ impl Hives {
     pub(crate) fn start_all(&mut self) {
         self.members = std::thread::scope(|scope| {
             let started = ALL.map(|hive| {
-                let (net, tweak) = (&self.net, &*self.tweak);
-                scope.spawn(move || start(net, hive, tweak))
+                let (net, tweak, apps) = (&self.net, &*self.tweak, self.apps);
+                scope.spawn(move || start(net, hive, tweak, apps))
             });
             let members = started.map(|thread| {
                 let (runtime, member) = thread.join().unwrap();
@@ -110,7 +123,7 @@ impl Hives {
 
     /// Starts a hive that has ended again. Returns what prevents it.
     pub(crate) fn start_again(&mut self, hive: usize) -> Result<(), ClusterError> {
-        let (runtime, started) = start(&self.net, ALL[hive], &*self.tweak);
+        let (runtime, started) = start(&self.net, ALL[hive], &*self.tweak, self.apps);
         match started {
             Ok(member) => self.members[hive] = Some((runtime, member)),
             Err(error) => {
@@ -151,7 +164,7 @@ impl Hives {
         hive: HiveId,
         tweak: impl Fn(&mut ClusterOptions) + Send + Sync,
     ) -> ClusterError {
-        let (runtime, started) = start(&Arc::default(), hive, &tweak);
+        let (runtime, started) = start(&Arc::default(), hive, &tweak, self.apps);
         runtime.shutdown_background();
         started.unwrap_err()
     }

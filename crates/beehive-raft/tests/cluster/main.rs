@@ -8,6 +8,7 @@ mod certificates;
 mod failover;
 mod hives;
 mod leaving;
+mod lost;
 mod net;
 mod partition;
 mod registry;
