@@ -34,12 +34,14 @@ fn a_thousand_half_open_handshakes_keep_nobody_out() {
             let _ = socket.write_all(bytes).await;
             half_open.push(socket)
         }
+        // also before any of them has had its time
+        assert!(first.wire.status().strangers <= limits::STRANGERS_MAX, "{:?}", first.wire.status());
         until("too many", || first.wire.status().strangers_refused >= 1_000 - limits::STRANGERS_MAX as u64)
             .await;
-        assert!(first.wire.status().strangers <= limits::STRANGERS_MAX);
+        let tried = Instant::now();
         third.knows(&first);
         third.connected(first.id).await;
-        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+        assert!(tried.elapsed() < Duration::from_secs(4), "{:?}", tried.elapsed());
         assert_eq!(third.call(&first, Channel::Raft, vec![ECHO]).await, Ok(vec![ECHO]));
         assert_eq!(second.call(&first, Channel::Raft, vec![ECHO]).await, Ok(vec![ECHO]));
 
