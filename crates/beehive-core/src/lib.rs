@@ -94,7 +94,7 @@ pub use hive::{
 /// - A sender's message to other hives waits until the previous one to the same cells is handled.
 pub mod cluster {
     pub use crate::hive::links::network::{Membership, Network, Packets};
-    pub use crate::hive::{LeadError, MoveError};
+    pub use crate::hive::{Followed, LeadError, MoveError};
     pub use crate::hive_lost::HiveLost;
     pub use beehive_protocol::Incarnation;
 }

@@ -222,5 +222,26 @@ pub const VIEW_PATIENCE: Duration = Duration::from_millis(50);
 /// When it is reached, nothing is published and views grow older until a reader releases a copy.
 pub const VIEW_COPIES_HELD_MAX: usize = 4;
 
+/// Size of the changes of other bees' rows, in bytes, that may wait to be decoded for an app's views. The replica that exceeds
+/// it decodes them.
+pub const VIEW_FOLLOWED_BYTES_MAX: usize = 1 << 20;
+
+/// Time for which the changes that replicas report are collected before they are decoded for the views, unless a reader comes
+/// first.
+pub const VIEW_FOLLOWED_LINGER: Duration = Duration::from_millis(1);
+
+/// Time between two looks at the bees that have left a colony, and have not arrived in another one, as far as the views know.
+pub const VIEW_MOVES_CHECKED_EVERY: Duration = Duration::from_millis(100);
+
+/// Time for which the views show the rows of a bee that has left a colony and that the registry does not know any more.
+pub const VIEW_LEFT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Number of bees that have moved and ended, and that an app's views remember, because a replica that is behind may still have
+/// them.
+pub const BEES_ENDED_REMEMBERED_MAX: usize = 4_096;
+
+/// Number of removed cells that an app's views remember, because a replica that is behind may still have them.
+pub const CELLS_REMOVED_REMEMBERED_MAX: usize = 4_096;
+
 /// Default maximum age of a view read by a handler. A dictionary may set its own with `#[shared(max_age = "..")]`.
 pub const VIEW_AGE_MAX: Duration = Duration::from_secs(10);

@@ -179,14 +179,45 @@ impl EncodedCells {
 
     /// Returns the number of cells.
     pub fn cell_count(&self) -> usize {
-        let mut last = None;
-        let cells = self.rows.iter().map(|row| (row.dict, row.key));
-        cells.filter(|cell| last.replace(*cell) != Some(*cell)).count()
+        self.cells().count()
     }
 
     /// Returns the dictionary of each row, in ascending order. A dictionary with several rows appears several times.
     pub fn dictionaries(&self) -> impl Iterator<Item = u32> {
         self.rows.iter().map(|row| row.dict)
+    }
+
+    /// Returns the encoded key and value of each row of a cell, in order. The value of a `Dict` is a row with an empty key.
+    pub fn rows_of<'a>(&'a self, dict: u32, key: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        self.rows.of_cell(dict, key).map(|row| (row.row, row.value))
+    }
+
+    /// Returns the size of the keys and values, in bytes.
+    pub fn byte_count(&self) -> usize {
+        self.rows.iter().map(|row| row.key.len() + row.row.len() + row.value.len()).sum()
+    }
+
+    /// Returns the dictionary and the encoded key of each cell, in the order of [`EncodedCells::images`].
+    pub fn cells(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let mut last = None;
+        let cells = self.rows.iter().map(|row| (row.dict, row.key));
+        cells.filter(move |cell| last.replace(*cell) != Some(*cell))
+    }
+
+    /// Returns a copy of the cells of these dictionaries, a set with a bit for each dictionary.
+    pub fn of_dictionaries(&self, dicts: u64) -> EncodedCells {
+        let mut copy = EncodedCells::default();
+        let is_in = |row: &Row| dicts.checked_shr(row.dict).is_some_and(|rest| rest & 1 == 1);
+        self.rows.iter().filter(is_in).for_each(|row| copy.rows.set(row));
+        copy
+    }
+
+    /// Removes a cell, and returns it.
+    pub fn take(&mut self, dict: u32, key: &[u8]) -> CellImage {
+        let rows: Vec<_> =
+            self.rows.of_cell(dict, key).map(|row| (row.row.to_vec(), row.value.to_vec())).collect();
+        rows.iter().for_each(|(row, _)| self.rows.remove(&Row { dict, key, row, value: &[] }));
+        CellImage { dict, key: key.to_vec(), rows }
     }
 
     /// Adds the cells of a bee that merged into this one.
@@ -214,8 +245,7 @@ impl EncodedCells {
     /// Replaces a cell.
     pub fn insert(&mut self, image: CellImage) {
         let (dict, key) = (image.dict, &*image.key);
-        let old: Vec<Vec<u8>> = self.rows.of_cell(dict, key).map(|row| row.row.to_vec()).collect();
-        old.iter().for_each(|row| self.rows.remove(&Row { dict, key, row, value: &[] }));
+        self.take(dict, key);
         self.add_rows(&image)
     }
 }

@@ -23,6 +23,7 @@ use crate::hive::dispatch::types::message_types::{SameName, Types};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
 use crate::hive::fingerprint::{Describe, describe};
+use crate::hive::following;
 use crate::hive::joining;
 use crate::hive::leading;
 use crate::hive::links::links::Links;
@@ -80,6 +81,8 @@ struct Installing<'a> {
     start: Vec<Start>,
     /// Whether views are published only when time advances; for tests.
     views_by_moment: bool,
+    /// Whether the host tells the hive what all colonies have committed.
+    follows: bool,
     /// The shapes of the apps' dictionaries, if there is a log.
     shapes: Vec<AppShapes>,
 }
@@ -458,6 +461,7 @@ impl Builder {
             seal: Vec::new(),
             start: Vec::new(),
             views_by_moment: self.views_by_moment,
+            follows: self.membership.as_ref().is_some_and(|membership| membership.follows),
             shapes: Vec::new(),
         };
 
@@ -496,6 +500,7 @@ impl Builder {
         recovery::check(&hive, logs.iter().map(|(_, state)| state))
             .map_err(|error| misread(error.to_string()))?;
 
+        logs.iter().for_each(|(link, state)| following::show(&apps, link.colony(), state, &hive));
         let mut compared = leading::compare(&hive, &mut logs);
         let first = first.into_iter().filter_map(|(log, record)| Some((hive.log_at(log)?, record)));
         compared.unsaid.extend(first);
@@ -512,6 +517,7 @@ impl Builder {
         if is_registry_own {
             apps.iter().for_each(|app| app.end_unknown(restored.of_app(app.index), &hive))
         }
+        following::begin(&apps, &registry, &hive);
         let reconciler = hive.links.as_ref().map(|links| Reconciler::new(&hive, links, apps));
         leading::go_on(&hive, &logs, (compared, restored), &shapes)
             .map_err(|error| StartError::Log { why: error.to_string() })?;
@@ -588,7 +594,7 @@ impl Installing<'_> {
         let led = self.hive.logs.as_ref().filter(|_| self.hive.links.is_some());
         let links = (links, led.map(|logs| logs.clients().clone()));
         let registry = (self.registry.clone(), colony_of(self.logs.len()));
-        let rest = (by_moment, give_back as GiveBack);
+        let rest = ((by_moment, self.follows && is_logged), give_back as GiveBack);
         let runtime = AppRuntime::new((index, self.seed), prototype, (table, version), registry, links, rest);
 
         let mut dictionaries = Vec::new();

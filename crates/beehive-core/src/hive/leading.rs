@@ -416,7 +416,7 @@ async fn lead(
     reconciler.look_again();
     note_settings(apps, &logs);
     settings::settle(hive, Vec::new(), true);
-    let shown = bees.into_iter().filter(|bee| bee.app.views.is_some());
+    let shown = bees.into_iter().filter(|bee| bee.app.own_views().is_some());
     show(hive.clone(), shown.collect());
     tracing::info!(colony = colony.0, term, "the hive leads a colony that another hive led");
     Ok(())

@@ -5,6 +5,7 @@ use crate::cell::HiveId;
 use crate::hive::consensus::journal::{Entry, EntryNumber, Journal, JournalEvents};
 use crate::hive::consensus::registry::ColonyId;
 use crate::seams::Platform;
+use crate::testing::cluster::Followers;
 use crate::testing::cluster::trace::{Brief, Kind, Log};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -39,11 +40,21 @@ pub(crate) struct Told {
     pub(crate) log: Arc<Log>,
     pub(crate) hive: HiveId,
     pub(crate) colony: ColonyId,
+    /// The replicas of the hive, if an app has views.
+    pub(crate) followers: Option<Arc<Followers>>,
 }
 
 impl State {
+    /// Adds an entry to the log. The hive's replica applies it before the hive is told that it is committed.
+    fn push(&mut self, entry: &Arc<Entry>) {
+        self.log.push(entry.encode());
+        if let Some(Told { colony, followers: Some(followers), .. }) = &self.told {
+            followers.committed(*colony, entry)
+        }
+    }
+
     fn tell(&self, kind: Kind, what: impl std::fmt::Display) {
-        if let Some(Told { log, hive, colony }) = &self.told {
+        if let Some(Told { log, hive, colony, .. }) = &self.told {
             log.add(kind, Some(*hive), None, format_args!("{colony}: {what}"))
         }
     }
@@ -180,8 +191,7 @@ impl TestJournal {
             let Some(entry) = state.arrived.pop_front() else { break };
             if entry.after == state.last {
                 state.last = entry.number;
-                let bytes = entry.encode();
-                state.log.push(bytes)
+                state.push(&entry)
             }
         }
         state.tell_committed(before);
@@ -246,8 +256,7 @@ impl TestJournal {
                     // This entry was executed on top of a refused one, so `aborted` has already reported that it does
                     // not take effect.
                     if self.logs_dead.load(Ordering::Relaxed) {
-                        let bytes = entry.encode();
-                        state.log.push(bytes)
+                        state.push(&entry)
                     }
                     continue;
                 }
@@ -261,8 +270,7 @@ impl TestJournal {
                 }
 
                 state.last = entry.number;
-                let bytes = entry.encode();
-                state.log.push(bytes);
+                state.push(&entry)
             }
 
             state.tell_committed(before);
@@ -348,8 +356,7 @@ impl Journal for TestJournal {
             if at == 0 {
                 state.last = entry.number
             }
-            let bytes = entry.encode();
-            state.log.push(bytes)
+            state.push(&entry)
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 mod cells;
 mod copies;
 mod derived;
+mod followed;
 mod pair;
 mod pin;
 mod shared;
@@ -20,6 +21,7 @@ mod sync;
 mod tests;
 
 pub(crate) use copies::Changes;
+pub(crate) use followed::{Change, Restored as RestoredBee};
 pub use copies::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
 use pin::Pinned;
 pub(crate) use pin::{open, pinned};
@@ -27,10 +29,12 @@ pub use shared::{SharedDict, SharedRows, SharedTable};
 
 use crate::app::Handlers;
 use crate::mapper::DictInfo;
+use crate::state::any::AnyState;
 use crate::state::column::{Column, State, Visitor};
 use crate::state::image::{Op, Redo};
 use crate::time::Time;
 use crate::view::copies::{Column as Copy, Copies};
+use crate::view::followed::Follow;
 use crate::view::pair::{Bounds, Log, Pair};
 use crate::{limits, panics};
 use std::panic::AssertUnwindSafe;
@@ -66,6 +70,8 @@ pub(crate) struct Views {
     /// how cells are spread over bees.
     by_moment: bool,
     pair: Pair<Copies>,
+    /// What the colonies of the cluster have committed, if the views show that.
+    follow: Option<Follow>,
     /// Number of reads rejected because the version was too old.
     stale: AtomicU64,
 }
@@ -82,8 +88,13 @@ pub struct ViewStatus {
 }
 
 impl Views {
-    /// Returns empty views of an app, or `None` if none of its dictionaries has views.
-    pub(crate) fn of<A: Published>(prototype: &A, seed: u64, by_moment: bool) -> Option<Arc<Self>> {
+    /// Returns empty views of an app, or `None` if none of its dictionaries has views. If `follows` is set, they show what the
+    /// colonies have committed.
+    pub(crate) fn of<A: Published>(
+        prototype: &A,
+        seed: u64,
+        (by_moment, follows): (bool, bool),
+    ) -> Option<Arc<Self>> {
         struct Empty {
             mask: u64,
             copies: Copies,
@@ -114,6 +125,7 @@ impl Views {
             seed,
             by_moment,
             pair: Pair::new(empty.copies, bounds),
+            follow: follows.then(|| Follow::new(AnyState::fresh(prototype))),
             stale: AtomicU64::new(0),
         }))
     }
@@ -213,14 +225,23 @@ impl Views {
         self.hand_over(&mut changes, now)
     }
 
+    /// Returns the set of dictionaries that have views, with a bit for each.
+    pub(crate) fn dictionaries(&self) -> u64 {
+        self.mask
+    }
+
     /// Publishes pending changes, unless a reader still holds the required copy.
     pub(crate) fn publish(&self, now: Time) {
+        self.catch_up();
         self.pair.publish(now.as_nanoseconds())
     }
 
     /// Returns the version for a transaction at `now`, publishing pending changes first.
     fn pin(&self, now: Time) -> Pinned {
         let now = now.as_nanoseconds();
+        self.try_to_catch_up();
+        // Loaded before the times of the pair, as those are before its version: a change is there before it is no longer here
+        let queued = self.follow.as_ref().and_then(Follow::waiting_since);
         if let Some(since) = self.pair.waiting_since()
             && (!self.by_moment || since < now)
         {
@@ -230,7 +251,7 @@ impl Views {
         // `waiting_since` must be loaded before `current`. A publisher stores the new version before it clears
         // `waiting_since` (`Release`), so a reader that sees `waiting_since` cleared (`Acquire`) also gets that
         // version. If a publication falls between the two loads, the version is newer than `age` says, but never older.
-        let since = self.pair.waiting_since();
+        let since = self.pair.waiting_since().into_iter().chain(queued).min();
         let age = since.map_or(0, |since| now.saturating_sub(since));
         Pinned::new(self.pair.current(), std::time::Duration::from_nanos(age), self.seed)
     }

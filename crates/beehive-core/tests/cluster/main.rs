@@ -16,6 +16,7 @@ mod moves;
 mod random;
 mod reads;
 mod refusals;
+mod shared;
 mod threads;
 mod trace;
 mod unreadable;

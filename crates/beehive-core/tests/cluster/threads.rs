@@ -68,7 +68,7 @@ fn start(
         .seed(5)
         .registry(registry.clone())
         .journal(journal.clone() as Arc<dyn Journal>, state)
-        .cluster(Membership { network, incarnation, lane, colonies: vec![colony] })
+        .cluster(Membership { network, incarnation, lane, colonies: vec![colony], follows: false })
         .start()
         .unwrap();
     (hive, journal)

@@ -4,13 +4,14 @@ use super::machine::{Encode, Fold};
 use super::types::{Chunks, Command, Reply};
 use crate::limits::CHUNK_BYTES;
 use beehive_core::HiveId;
-use beehive_core::cluster::Incarnation;
+use beehive_core::cluster::{Followed, Incarnation};
 use beehive_core::journal::{Entry, EntryNumber, LogState, SnapshotLoader};
-use beehive_core::registry::{Proposal, RegistryState};
+use beehive_core::registry::{ColonyId, Proposal, RegistryState};
 use beehive_protocol::codec::{decode, decode_many, try_encode};
 use beehive_protocol::limits::ENCODED_BYTES_MAX;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use tokio::sync::watch;
 
 /// A replica of a colony.
@@ -18,6 +19,8 @@ pub(crate) struct Colony {
     state: Mutex<At<LogState>>,
     /// The newest term whose first entry is applied.
     term: watch::Sender<u64>,
+    /// The hive whose views show what the colony has committed, and the colony. Set while `state` is locked.
+    follower: OnceLock<(ColonyId, Followed)>,
 }
 
 /// A replica of the registry.
@@ -39,7 +42,7 @@ struct At<S> {
 
 impl Default for Colony {
     fn default() -> Colony {
-        Colony { state: Mutex::default(), term: watch::Sender::new(0) }
+        Colony { state: Mutex::default(), term: watch::Sender::new(0), follower: OnceLock::new() }
     }
 }
 
@@ -48,6 +51,14 @@ impl Colony {
     pub(crate) fn state(&self) -> (u64, LogState) {
         let at = self.state.lock();
         (at.index, at.state.clone())
+    }
+
+    /// Tells the hive what the colony has committed, from now on. Only the first call has an effect.
+    pub(crate) fn tell(&self, colony: ColonyId, hive: &Followed) {
+        let at = self.state.lock();
+        if self.follower.set((colony, hive.clone())).is_ok() {
+            hive.restored(colony, &at.state)
+        }
     }
 
     /// Returns the newest term whose first entry is applied, and its changes.
@@ -76,7 +87,12 @@ impl Fold for Colony {
         let entry = Entry::decode(&command.0).map_err(|error| error.to_string())?;
         let mut at = self.state.lock();
         at.index = index;
-        Ok(Reply::Applied(at.state.apply(&entry)))
+        let is_applied = at.state.apply(&entry);
+        // before the journal reports the entry: a view contains what this hive has acknowledged
+        if let Some((colony, hive)) = self.follower.get().filter(|_| is_applied) {
+            hive.applied(*colony, &entry.record, &at.state)
+        }
+        Ok(Reply::Applied(is_applied))
     }
 
     fn pass(&self, index: u64) {
@@ -93,7 +109,12 @@ impl Fold for Colony {
         chunks.iter().try_for_each(|chunk| loader.add(chunk)).map_err(|error| error.to_string())?;
         let state = loader.finish().map_err(|error| error.to_string())?;
         let term = state.last.term();
-        *self.state.lock() = At { state, index };
+        let mut at = self.state.lock();
+        *at = At { state, index };
+        if let Some((colony, hive)) = self.follower.get() {
+            hive.restored(*colony, &at.state)
+        }
+        drop(at);
         self.term.send_replace(term);
         Ok(())
     }

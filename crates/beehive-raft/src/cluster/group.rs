@@ -259,6 +259,9 @@ pub(crate) async fn follow(
         Err(_) => return,
     };
     let Some(hive) = hive else { return };
+    if let Some(followed) = hive.followed() {
+        colony.tell(ColonyId(group.id.0), &followed)
+    }
     let (mut metrics, mut terms) = (group.raft.server_metrics(), colony.terms());
     let (failed, mut failures) = mpsc::unbounded_channel::<(u64, LeadError)>();
     let mut office = office;

@@ -287,8 +287,17 @@ async fn begin(
         .platform(node.platform.clone())
         .registry(registry)
         .journals(logs)
-        .cluster(Membership { network, incarnation, lane, colonies })
+        .cluster(Membership { network, incarnation, lane, colonies, follows: true })
         .start()?;
+    if let Some(followed) = hive.followed() {
+        // a colony that becomes known later is told by its own task
+        let groups: Vec<Arc<Group>> = node.groups.read().values().cloned().collect();
+        for group in groups {
+            if let Some(colony) = &group.colony {
+                colony.tell(ColonyId(group.id.0), &followed)
+            }
+        }
+    }
     node.hive.send_replace(Some(hive.clone()));
     node.begin_to_elect();
     node.spawn(lost::tell(node.clone(), hive.clone(), replica.clone()));

@@ -137,14 +137,14 @@ pub(crate) struct Queen {
 impl AppRuntime {
     /// `table` and `version` are the settings that `prototype` has. `in_memory` is the colony of the hive's bees that are
     /// not in a log. `links` are the app's logs, and `led` all logs that the hive leads, if it is in a cluster. `give_back` puts
-    /// a delivery back into the queue of its sender.
+    /// a delivery back into the queue of its sender. `views_like` is what the views show.
     pub(crate) fn new<A: Handlers>(
         (index, seed): (u16, u64),
         prototype: A,
         (table, version): (toml::Table, u32),
         (registry, in_memory): (Arc<dyn Registry>, ColonyId),
         (links, led): (Vec<Arc<Link>>, Option<AllLed>),
-        (views_by_moment, give_back): (bool, GiveBack),
+        (views_like, give_back): ((bool, bool), GiveBack),
     ) -> Arc<Self> {
         let mut colonies: Vec<ColonyId> = links.iter().map(|link| link.colony()).collect();
         if colonies.is_empty() {
@@ -159,7 +159,7 @@ impl AppRuntime {
             index,
             seed,
             whole: close_over_fusion(A::MONOLITHIC, A::DICTS),
-            views: Views::of(&prototype, seed, views_by_moment),
+            views: Views::of(&prototype, seed, views_like),
             settings: Settings::new(Box::new(prototype), table, version),
             make_body: make_body::<A>,
             give_back,
@@ -208,6 +208,11 @@ impl AppRuntime {
     /// Returns how many more cells the app may own.
     pub(crate) fn cells_left(&self) -> usize {
         self.options.cells.map_or(usize::MAX, |max| (max as usize).saturating_sub(self.routes.len()))
+    }
+
+    /// Returns the views to which the bees hand over what they have committed. `None` if there are none, or they follow the logs.
+    pub(crate) fn own_views(&self) -> Option<&Arc<Views>> {
+        self.views.as_ref().filter(|views| !views.is_following())
     }
 
     /// Returns an instance with the current settings and without state.

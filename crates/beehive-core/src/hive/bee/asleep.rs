@@ -63,7 +63,7 @@ impl Asleep {
         }
         let image = &self.image;
         let mut state = decode(app, image, &BTreeSet::new())?;
-        if let Some(views) = &app.views {
+        if let Some(views) = app.own_views() {
             state.publish_restored(views, image.now)
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Asleep {
             return Err(self);
         }
         let Asleep { image, log: _, queue, left, is_shown, is_unreadable: _ } = *self;
-        if let Some(views) = app.views.as_ref().filter(|_| !is_shown) {
+        if let Some(views) = app.own_views().filter(|_| !is_shown) {
             // before the bee changes anything
             body.app.publish_restored(views, image.now)
         }

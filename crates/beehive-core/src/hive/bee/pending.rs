@@ -279,7 +279,7 @@ impl PendingRuns {
             if lanes.sent_or_postponed(self.link.office(), tracked, done.has_postponed) {
                 lanes.hold(LaneId::of_bee(AppId(bee.app.index), bee.id), done.delivery.cause.as_ref())
             }
-            if let Some(views) = &bee.app.views {
+            if let Some(views) = bee.app.own_views() {
                 state.publish_committed(views, &work.redo, cx.turn.moment())
             }
             work.redo.iter().for_each(|op| self.base.apply(op))

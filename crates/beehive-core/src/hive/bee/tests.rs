@@ -43,7 +43,7 @@ pub(crate) fn app() -> Arc<AppRuntime> {
         settings,
         (Arc::new(LocalRegistry::default()), ColonyId(1)),
         (Vec::new(), None),
-        (false, |_, _, _| ()),
+        ((false, false), |_, _, _| ()),
     )
 }
 

@@ -137,7 +137,7 @@ impl Bee {
 
     /// Removes rows of the bee from the views of its app.
     fn hide(&self, rows: &EncodedCells, hive: &HiveInner) {
-        if let Some(views) = &self.app.views {
+        if let Some(views) = self.app.own_views() {
             self.app.fresh().publish_committed(views, &removals(rows), hive.now())
         }
     }

@@ -37,6 +37,9 @@ pub struct Membership {
     /// The colonies that the hive leads when it starts, in the order of their logs. No other hive may lead them. The hive may
     /// lead more of them later ([`Hive::lead`](crate::Hive::lead)).
     pub colonies: Vec<ColonyId>,
+    /// Whether the caller tells the hive what all colonies have committed ([`Hive::followed`](crate::Hive::followed)). The views
+    /// of journaled apps then contain the cells of all hives, and otherwise those of this hive's bees.
+    pub follows: bool,
 }
 
 impl std::fmt::Debug for Membership {

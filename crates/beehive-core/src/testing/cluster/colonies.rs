@@ -88,6 +88,9 @@ impl Cluster {
     #[track_caller]
     pub(super) fn begin_term(&mut self, colony: ColonyId, hive: usize) -> (Arc<TestJournal>, LogState) {
         let at = colony.0 as usize - 1;
+        if let Some(followers) = &self.members[hive].followers {
+            followers.has_all_of(colony)
+        }
         // a quarantined message blocks its thread until its crash marker is committed, and here the journal commits on the
         // same thread
         let mut state = LogState { marker: None, ..self.colonies[at].state() };
@@ -95,7 +98,8 @@ impl Cluster {
         let seed = self.seed.wrapping_mul(31).wrapping_add(self.journals);
         let EntryNumber(last) = state.last;
         let member = &self.members[hive];
-        let told = Told { log: self.log.clone(), hive: HiveId(hive as u32), colony };
+        let followers = member.followers.clone();
+        let told = Told { log: self.log.clone(), hive: HiveId(hive as u32), colony, followers };
         let journal = TestJournal::on(&member.process, told, seed, self.setup.refuse_one_in, last);
         journal.slow_down(member.disk_delay);
         let led = &mut self.colonies[at];

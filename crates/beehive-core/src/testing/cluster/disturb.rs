@@ -24,6 +24,7 @@ impl Cluster {
         self.journals(hive).for_each(|journal| journal.stop());
         self.network.disconnect(HiveId(hive as u32));
         running.replica.stop();
+        self.members[hive].followers.take().iter().for_each(|followers| followers.stop());
         // nothing that the hive does from now on is seen by anybody
         self.members[hive].process.resume();
         self.settle(running.hive.stop(Duration::ZERO));
@@ -91,6 +92,7 @@ impl Cluster {
         if let Some(Running { replica, .. }) = &self.members[hive].running {
             replica.cut(is_isolated)
         }
+        self.members[hive].followers.iter().for_each(|followers| followers.cut(is_isolated))
     }
 
     /// Cuts the connection between two hives, in both directions, or repairs it. Both still reach the registry and commit.

@@ -10,6 +10,7 @@ mod replica;
 mod report;
 mod setup;
 mod storm;
+mod streams;
 pub(crate) mod trace;
 
 use crate::app::Handlers;
@@ -20,6 +21,7 @@ use crate::hive::consensus::journal::{Journal, LogState};
 use crate::hive::consensus::registry::{Decision, Proposal, RegistryState};
 use crate::hive::dispatch::inner::Hive;
 use crate::hive::links::network::Membership;
+use crate::seams::Platform;
 use crate::testing::hooks::tracer::Tracer;
 use crate::testing::platform::Chance;
 use crate::testing::{TestJournal, VirtualPlatform};
@@ -33,6 +35,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use storm::Storm;
+pub(crate) use streams::Followers;
+use streams::Streams;
 pub use storm::{FaultKind, Faults};
 pub use trace::Trace;
 use trace::{Kind, Log};
@@ -47,6 +51,8 @@ struct Member {
     disk_delay: Duration,
     /// Whether a partition separates it from the registry.
     is_isolated: bool,
+    /// Its replicas of the colonies, while it runs. `None` if no app has views.
+    followers: Option<Arc<Followers>>,
 }
 
 #[derive(Clone)]
@@ -143,6 +149,8 @@ pub struct Cluster {
     log: Arc<Log>,
     registry: Arc<SharedRegistry>,
     network: Arc<SimulatedNetwork>,
+    /// The logs of the colonies, for the replicas of all hives.
+    streams: Arc<Streams>,
     members: Vec<Member>,
     /// The colonies, in the order of their ids, which begin with 1.
     colonies: Vec<Colony>,
@@ -244,6 +252,10 @@ impl Cluster {
     ) -> Result<Running, crate::hive::StartError> {
         let id = HiveId(hive as u32);
         let colonies = self.led_by(hive);
+        self.members[hive].followers = self.setup.has_views.then(|| {
+            let seed = Platform::random(&self.platform);
+            Followers::new(&self.streams, &self.members[hive].process, seed, self.setup.followers_delay_max)
+        });
         let logs: Vec<(Arc<TestJournal>, LogState)> =
             colonies.iter().map(|colony| self.begin_term(*colony, hive)).collect();
         for (colony, (_, state)) in colonies.iter().zip(&logs) {
@@ -256,6 +268,8 @@ impl Cluster {
         let member = &self.members[hive];
         let replica = Replica::new(&self.registry, &member.process, self.setup.replica_delay_max);
         replica.cut(member.is_isolated);
+        let followers = member.followers.clone();
+        followers.iter().for_each(|followers| followers.cut(member.is_isolated));
 
         let network = self.network.connect(id);
         let builder = self.setup.apps.iter().fold(Hive::builder(), |builder, app| app(builder));
@@ -270,9 +284,12 @@ impl Cluster {
             .probe(Arc::new(Tracer::new(self.log.clone(), id)))
             .registry(replica.clone())
             .journals(logs)
-            .cluster(Membership { network, incarnation, lane, colonies })
+            .cluster(Membership { network, incarnation, lane, colonies, follows: followers.is_some() })
             .mutant(self.setup.mutant)
             .start()?;
+        if let (Some(followers), Some(followed)) = (followers, hive.followed()) {
+            followers.attach(followed)
+        }
         // Messages that were in an outbox wait for the crash markers of this process, and block their thread
         journals.iter().for_each(|journal| {
             journal.commit_waiting();

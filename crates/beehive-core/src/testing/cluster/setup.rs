@@ -13,6 +13,7 @@ use crate::testing::cluster::storm::{Faults, Storm};
 use crate::testing::cluster::trace::{self, Log};
 use crate::testing::cluster::{Cluster, Member};
 use crate::testing::platform::Chance;
+use crate::view::Published;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,12 +21,15 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct ClusterSetup {
     pub(super) apps: Vec<fn(Builder) -> Builder>,
+    /// Whether an app has views.
+    pub(super) has_views: bool,
     hives: u32,
     pub(super) logs_per_hive: u32,
     network: NetworkFaults,
     pub(super) faults: Option<Faults>,
     pub(super) refuse_one_in: u64,
     pub(super) replica_delay_max: Duration,
+    pub(super) followers_delay_max: Duration,
     pub(super) credits: Option<u32>,
     pub(super) failures_allowed: bool,
     events_kept: usize,
@@ -65,12 +69,14 @@ impl ClusterSetup {
     pub(super) fn new() -> ClusterSetup {
         ClusterSetup {
             apps: Vec::new(),
+            has_views: false,
             hives: 3,
             logs_per_hive: 1,
             network: NetworkFaults::default(),
             faults: None,
             refuse_one_in: 0,
             replica_delay_max: Duration::from_millis(2),
+            followers_delay_max: Duration::from_millis(2),
             credits: None,
             failures_allowed: false,
             events_kept: trace::EVENTS_KEPT,
@@ -81,6 +87,7 @@ impl ClusterSetup {
     /// Adds an app. All hives have all apps.
     pub fn app<A: Handlers>(mut self) -> Self {
         self.apps.push(|builder| builder.app::<A>());
+        self.has_views |= A::PUBLISHED != 0;
         self
     }
 
@@ -117,6 +124,14 @@ impl ClusterSetup {
     /// Sets the longest time by which a hive's replica of the registry is late. The default is two milliseconds.
     pub fn replicas_late(mut self, delay_max: Duration) -> Self {
         self.replica_delay_max = delay_max;
+        self
+    }
+
+    /// Sets the longest time by which a hive's replica of a colony that another hive leads is late. The default is two
+    /// milliseconds. A replica catches up with one colony at a time. The views of the hive ([`Dict::shared`](crate::Dict::shared))
+    /// show what its replicas have.
+    pub fn followers_late(mut self, delay_max: Duration) -> Self {
+        self.followers_delay_max = delay_max;
         self
     }
 
@@ -165,6 +180,7 @@ impl ClusterSetup {
             process: Process::new(&platform, *hive),
             disk_delay: Duration::ZERO,
             is_isolated: false,
+            followers: None,
         });
         let members = members.collect();
         let storm = self.faults.clone().map(|faults| Storm::new(faults, seed));
@@ -176,6 +192,7 @@ impl ClusterSetup {
             log,
             registry,
             network,
+            streams: Default::default(),
             members,
             colonies: Vec::new(),
             journals: 0,

@@ -1,0 +1,558 @@
+//! Which colony's copy of a cell the views show, while a bee moves from one colony to another.
+//!
+//! The logs of the colonies arrive independently. While a bee moves, both logs contain it, and either may be behind: this hive
+//! may learn that the new colony has adopted the bee before it learns what the bee last did in the old one, or that the old
+//! colony has dropped it before it learns that the new one has adopted it. A cell is shown from one copy of its bee, and
+//! changes to another copy only if that one is newer:
+//!
+//! - Of two copies of one bee, the one with the higher epoch is newer. The other one is *superseded*, whatever its log still
+//!   says about it.
+//! - Of copies of different bees, which merged somewhere else, or one of which has ended, the one with the higher *stamp* is
+//!   newer. A stamp is an index of the registry at which the colony had the bee. A cell has one owner at each index, so the order
+//!   of two stamps is that of the owners. Most records about bees name such an index.
+//! - A copy that its log has dropped stays shown until the new one arrives.
+//!
+//! A copy that loses, or has no stamp yet, may be the newer one: a bee begins with its first rows, whose record names no index.
+//! So it is remembered as a *contestant*, until it has a stamp or the other bee ends. If the logs say nothing about either,
+//! the registry is asked. A cell that was removed is remembered for a while, so that a log that is behind does not bring it back.
+
+use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
+use crate::state::image::{EncodedCells, Op, Redo};
+use crate::time::Time;
+use beehive_protocol::{BeeId, ColonyId, Epoch};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// What a log says about the bees of one app, restricted to the dictionaries with views.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// A bee has changed rows. `known` is the highest index of the registry in the log.
+    Rows { bee: BeeId, known: u64, redo: Redo },
+    /// The log has a new bee, or has adopted one.
+    Begin { bee: BeeId, epoch: Epoch, view: u64, rows: EncodedCells },
+    /// A bee is about to leave the log.
+    Freeze { bee: BeeId, view: u64 },
+    /// A bee stays after all.
+    Thaw { bee: BeeId, epoch: Epoch, view: u64 },
+    /// A bee has left the log.
+    Drop { bee: BeeId },
+    /// A bee has ended.
+    Release { bee: BeeId, view: u64 },
+    /// A bee has merged into another one.
+    Fuse { from: BeeId, into: BeeId, view: u64 },
+    /// A bee has given cells, named by dictionary and key, to a new bee.
+    Split { bee: BeeId, new: BeeId, cells: Vec<(u32, Vec<u8>)>, view: u64 },
+    /// The log has these bees, and no others. Entries may be missing before this.
+    Restored { bees: Vec<Restored>, known: u64 },
+}
+
+/// A bee in the state of a log.
+#[derive(Clone, Debug)]
+pub(crate) struct Restored {
+    pub(crate) bee: BeeId,
+    pub(crate) epoch: Epoch,
+    pub(crate) is_frozen: bool,
+    pub(crate) rows: EncodedCells,
+}
+
+/// A bee as one log describes it.
+struct Copied {
+    home: ColonyId,
+    epoch: Epoch,
+    /// The highest index of the registry at which the bee was in this colony, as far as is known.
+    stamp: Option<u64>,
+    is_frozen: bool,
+    /// Whether there is a newer copy of the bee, or the bee has ended. A superseded copy is shown only for cells that the newer
+    /// one does not have, and only until its log has dropped it: these cells were removed, or belong to another bee by now.
+    is_superseded: bool,
+    rows: EncodedCells,
+    /// The cells that this copy has removed and that are still remembered.
+    removed: BTreeSet<Cell>,
+}
+
+/// A copy that its log has dropped.
+struct Left {
+    copied: Copied,
+    /// The time since which the registry does not know the bee.
+    unknown_since: Option<Time>,
+}
+
+/// A copy of a bee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The copy in a log.
+    In(ColonyId, BeeId),
+    /// The copy in no log.
+    Left(BeeId),
+    /// No copy: the last bee with the cell has ended. It was in this colony at this index of the registry.
+    Gone(ColonyId, u64),
+}
+
+/// A cell: dictionary, then encoded key.
+type Cell = Box<[u8]>;
+
+/// The copies of an app's bees in all logs, and which of them is shown for each cell.
+#[derive(Default)]
+pub(super) struct Claims {
+    colonies: BTreeMap<ColonyId, BTreeMap<BeeId, Copied>>,
+    left: BTreeMap<BeeId, Left>,
+    /// The copy that is shown, for each cell that has rows there, or had some and is remembered.
+    shown: BTreeMap<Cell, Place>,
+    /// The cells that are remembered without rows, oldest first, and others.
+    removed: VecDeque<Cell>,
+    contested: BTreeMap<Cell, Vec<(ColonyId, BeeId)>>,
+    /// Bees that have moved and ended, and their epochs. A log that is behind may still contain them.
+    ended: BTreeMap<BeeId, Epoch>,
+    /// The changes of what is shown.
+    out: Redo,
+}
+
+fn cell(dict: u32, key: &[u8]) -> Cell {
+    [&dict.to_be_bytes(), key].concat().into()
+}
+
+fn split(cell: &[u8]) -> (u32, &[u8]) {
+    match cell.split_first_chunk() {
+        Some((dict, key)) => (u32::from_be_bytes(*dict), key),
+        None => (0, &[]),
+    }
+}
+
+fn cells(rows: &EncodedCells) -> Vec<Cell> {
+    rows.cells().map(|(dict, key)| cell(dict, key)).collect()
+}
+
+/// Appends the changes that lead from one content of a cell to another.
+fn change(out: &mut Redo, cell: &[u8], from: Option<&EncodedCells>, to: Option<&EncodedCells>) {
+    let (dict, key) = split(cell);
+    let rows = |of: Option<&EncodedCells>| -> BTreeMap<Vec<u8>, Vec<u8>> {
+        of.into_iter().flat_map(|of| of.rows_of(dict, key)).map(|(row, value)| (row.into(), value.into())).collect()
+    };
+    let (from, to) = (rows(from), rows(to));
+    // the value of a `Dict` is a row with an empty key
+    let op = |row, value| Op { dict, key, row, value };
+    for row in from.keys().filter(|row| !to.contains_key(*row)) {
+        out.push(op((!row.is_empty()).then_some(row), None))
+    }
+    for (row, value) in to.iter().filter(|(row, value)| from.get(*row) != Some(value)) {
+        out.push(op((!row.is_empty()).then_some(row), Some(value)))
+    }
+}
+
+impl Claims {
+    /// Applies what a log says.
+    pub(super) fn apply(&mut self, colony: ColonyId, change: Change) {
+        match change {
+            Change::Rows { bee, known, redo } => self.rows(colony, bee, known, &redo),
+            Change::Begin { bee, epoch, view, rows } => {
+                if rows.row_count() == 0 && self.copied(Place::In(colony, bee)).is_some() {
+                    return self.is_here((colony, bee), view);
+                }
+                self.enter(bee, Copied::new(colony, epoch, Some(view), rows))
+            }
+            Change::Freeze { bee, view } => {
+                self.is_here((colony, bee), view);
+                if let Some(copied) = self.copied_mut(colony, bee) {
+                    copied.is_frozen = true
+                }
+            }
+            Change::Thaw { bee, epoch, view } => {
+                if let Some(copied) = self.copied_mut(colony, bee) {
+                    (copied.is_frozen, copied.epoch) = (false, epoch);
+                    copied.stamp = copied.stamp.max(Some(view))
+                }
+            }
+            Change::Drop { bee } => {
+                let is_frozen = self.copied_mut(colony, bee).is_some_and(|copied| copied.is_frozen);
+                if is_frozen && let Some(copied) = self.remove(colony, bee) {
+                    self.leave(bee, copied)
+                }
+            }
+            Change::Release { bee, view } => {
+                let Some(gone) = self.remove(colony, bee) else { return };
+                self.note_ended(bee, &gone);
+                for cell in self.shown_by(Place::In(colony, bee), &gone) {
+                    self.vanish(cell, &gone, Place::Gone(colony, gone.stamp.unwrap_or_default().max(view)))
+                }
+            }
+            Change::Fuse { from, into, view } => self.fuse(colony, from, into, view),
+            Change::Split { bee, new, cells, view } => self.split(colony, (bee, new), &cells, view),
+            Change::Restored { bees, known } => self.restored(colony, bees, known),
+        }
+    }
+
+    /// Decides anew about the cells with contestants, whose stamps may be higher now. Returns the changes of what is shown
+    /// since the last call.
+    pub(super) fn settle(&mut self) -> Redo {
+        let contested: Vec<Cell> = self.contested.keys().cloned().collect();
+        for cell in contested {
+            let best = self.best(&cell);
+            match (best, self.shown.get(&cell).copied()) {
+                (None, _) => self.is_uncontested(&cell),
+                (Some(best), holder) => {
+                    if holder.is_none_or(|holder| self.beats(best, holder)) {
+                        self.show(cell, best)
+                    }
+                }
+            }
+        }
+        self.forget_removed();
+        std::mem::take(&mut self.out)
+    }
+
+    /// Checks whether a copy is left whose new copy has not arrived, or it is not known which of two copies is newer.
+    pub(super) fn waits(&self) -> bool {
+        !self.left.is_empty() || !self.contested.is_empty()
+    }
+
+    /// Decides by the registry what the logs have not decided. `index` is that of the hive's replica, and `find` returns where it
+    /// says that a bee is, and with which epoch.
+    ///
+    /// A copy that has left its log, and whose bee the registry has not known for the time `patience`, is forgotten: the bee has
+    /// ended, and entries are missing that said how. If it has merged into another one, and the log with that one is behind for
+    /// longer than that, although the registry is not, the bee's cells vanish until that log arrives.
+    pub(super) fn ask(
+        &mut self,
+        (index, find): (u64, &dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>),
+        now: Time,
+        patience: Duration,
+    ) {
+        for (cell, contestants) in &self.contested {
+            let holder = self.shown.get(cell).and_then(|place| match place {
+                Place::In(colony, bee) => Some((*colony, *bee)),
+                Place::Left(_) | Place::Gone(..) => None,
+            });
+            for (colony, bee) in contestants.iter().copied().chain(holder) {
+                let copied = self.colonies.get_mut(&colony).and_then(|bees| bees.get_mut(&bee));
+                if let Some(copied) = copied.filter(|copied| copied.stamp.is_none())
+                    && find(bee) == Some((colony, copied.epoch))
+                {
+                    copied.stamp = Some(index)
+                }
+            }
+        }
+        let mut over = Vec::new();
+        for (bee, left) in &mut self.left {
+            match find(*bee) {
+                Some(_) => left.unknown_since = None,
+                None => {
+                    let since = *left.unknown_since.get_or_insert(now);
+                    if now.since(since) >= patience {
+                        over.push(*bee)
+                    }
+                }
+            }
+        }
+        for bee in over {
+            let Some(Left { copied, .. }) = self.left.remove(&bee) else { continue };
+            for cell in self.shown_by(Place::Left(bee), &copied) {
+                self.vanish(cell, &copied, Place::Gone(copied.home, copied.stamp.unwrap_or_default()))
+            }
+        }
+    }
+
+    fn copied(&self, place: Place) -> Option<&Copied> {
+        match place {
+            Place::In(colony, bee) => self.colonies.get(&colony)?.get(&bee),
+            Place::Left(bee) => self.left.get(&bee).map(|left| &left.copied),
+            Place::Gone(..) => None,
+        }
+    }
+
+    fn copied_mut(&mut self, colony: ColonyId, bee: BeeId) -> Option<&mut Copied> {
+        self.colonies.get_mut(&colony)?.get_mut(&bee)
+    }
+
+    fn remove(&mut self, colony: ColonyId, bee: BeeId) -> Option<Copied> {
+        self.colonies.get_mut(&colony)?.remove(&bee)
+    }
+
+    /// At this index of the registry, the bee is in the colony.
+    fn is_here(&mut self, (colony, bee): (ColonyId, BeeId), view: u64) {
+        if let Some(copied) = self.copied_mut(colony, bee).filter(|copied| !copied.is_frozen) {
+            copied.stamp = copied.stamp.max(Some(view))
+        }
+    }
+
+    /// Returns the highest epoch of a bee that is known from elsewhere than this log.
+    fn epoch_elsewhere(&self, home: ColonyId, bee: BeeId) -> Option<Epoch> {
+        let others = self.colonies.iter().filter(|(colony, _)| **colony != home);
+        let others = others.filter_map(|(_, bees)| bees.get(&bee));
+        let left = self.left.get(&bee).map(|left| &left.copied);
+        others.chain(left).map(|copied| copied.epoch).max()
+    }
+
+    /// Checks whether another copy of a bee is newer, or the bee has ended.
+    fn is_superseded(&self, home: ColonyId, bee: BeeId, epoch: Epoch) -> bool {
+        self.ended.contains_key(&bee) || self.epoch_elsewhere(home, bee).is_some_and(|other| other > epoch)
+    }
+
+    fn note_ended(&mut self, bee: BeeId, gone: &Copied) {
+        // no other log has ever had a bee that has not moved
+        if gone.epoch > Epoch(0) {
+            self.ended.insert(bee, gone.epoch);
+            if self.ended.len() > BEES_ENDED_REMEMBERED_MAX {
+                self.ended.pop_first();
+            }
+        }
+    }
+
+    /// Returns the cells that are shown from a copy, with those that are remembered.
+    fn shown_by(&self, place: Place, copied: &Copied) -> Vec<Cell> {
+        let mut found = cells(&copied.rows);
+        found.extend(copied.removed.iter().cloned());
+        found.retain(|cell| self.shown.get(cell) == Some(&place));
+        found
+    }
+
+    /// Shows a cell from a copy.
+    fn show(&mut self, cell: Cell, to: (ColonyId, BeeId)) {
+        let to = Place::In(to.0, to.1);
+        let from = self.shown.get(&cell).copied().filter(|from| *from != to);
+        let mut out = std::mem::take(&mut self.out);
+        let rows = |place| self.copied(place).map(|copied| &copied.rows);
+        change(&mut out, &cell, from.and_then(rows), rows(to));
+        self.out = out;
+        if let Some(Place::In(colony, bee)) = from
+            && let Some(from) = self.copied_mut(colony, bee)
+        {
+            from.removed.remove(&cell);
+        }
+        if let Some(contestants) = self.contested.get_mut(&cell) {
+            contestants.retain(|(colony, bee)| Place::In(*colony, *bee) != to);
+            if contestants.is_empty() {
+                self.contested.remove(&cell);
+            }
+        }
+        self.shown.insert(cell, to);
+    }
+
+    /// Shows a cell no longer, and remembers it. `gone` is the copy from which it was shown. A contestant may be shown instead: see
+    /// [`Claims::settle`].
+    fn vanish(&mut self, cell: Cell, gone: &Copied, to: Place) {
+        change(&mut self.out, &cell, Some(&gone.rows), None);
+        if let Place::In(colony, bee) = to
+            && let Some(copied) = self.copied_mut(colony, bee)
+        {
+            copied.removed.insert(cell.clone());
+        }
+        self.shown.insert(cell.clone(), to);
+        self.removed.push_back(cell)
+    }
+
+    /// Forgets the contestants of a cell.
+    fn is_uncontested(&mut self, cell: &Cell) {
+        self.contested.remove(cell);
+        if self.shown.contains_key(cell) {
+            self.removed.push_back(cell.clone())
+        }
+    }
+
+    /// Forgets cells that were removed, if there are too many.
+    fn forget_removed(&mut self) {
+        while self.removed.len() > CELLS_REMOVED_REMEMBERED_MAX {
+            let Some(cell) = self.removed.pop_front() else { return };
+            let (dict, key) = split(&cell);
+            let Some(place) = self.shown.get(&cell).copied().filter(|_| !self.contested.contains_key(&cell))
+            else {
+                continue;
+            };
+            let has_rows =
+                self.copied(place).is_some_and(|copied| copied.rows.rows_of(dict, key).next().is_some());
+            if !has_rows {
+                self.shown.remove(&cell);
+                if let Place::In(colony, bee) = place
+                    && let Some(copied) = self.copied_mut(colony, bee)
+                {
+                    copied.removed.remove(&cell);
+                }
+            }
+        }
+    }
+
+    /// Returns the contestant of a cell with the highest stamp.
+    fn best(&self, cell: &Cell) -> Option<(ColonyId, BeeId)> {
+        let (dict, key) = split(cell);
+        let stamp = |(colony, bee): (ColonyId, BeeId)| {
+            let copied = self.copied(Place::In(colony, bee)).filter(|copied| !copied.is_superseded)?;
+            // as one without rows, or without a stamp, it does not win
+            copied.rows.rows_of(dict, key).next().map(|_| copied.stamp)
+        };
+        let all = self.contested.get(cell).into_iter().flatten();
+        let all = all.filter_map(|one| Some((stamp(*one)?, *one)));
+        all.max_by_key(|(stamp, _)| *stamp).map(|(_, one)| one)
+    }
+
+    /// Checks whether a copy that is not superseded is newer than another one, which has the same cell.
+    fn beats(&self, (colony, bee): (ColonyId, BeeId), holder: Place) -> bool {
+        let Some(copied) = self.copied(Place::In(colony, bee)) else { return false };
+        let (home, stamp) = match holder {
+            // a superseded copy does not challenge
+            Place::In(_, held) | Place::Left(held) if held == bee => return true,
+            Place::Gone(home, stamp) => (home, Some(stamp)),
+            Place::In(..) | Place::Left(_) => match self.copied(holder) {
+                Some(held) => (held.home, held.stamp),
+                None => return true,
+            },
+        };
+        // what the same log said later is newer
+        copied.home == home || (stamp.is_some() && copied.stamp > stamp)
+    }
+
+    /// A copy has a cell that may be shown from the copy of another bee.
+    fn challenge(&mut self, cell: Cell, by: (ColonyId, BeeId)) {
+        match self.shown.get(&cell).copied() {
+            Some(Place::In(colony, bee)) if (colony, bee) == by => {}
+            Some(holder) if !self.beats(by, holder) => {
+                let contestants = self.contested.entry(cell).or_default();
+                if !contestants.contains(&by) {
+                    contestants.push(by)
+                }
+            }
+            _ => self.show(cell, by),
+        }
+    }
+
+    fn rows(&mut self, colony: ColonyId, bee: BeeId, known: u64, redo: &Redo) {
+        if self.copied(Place::In(colony, bee)).is_none() {
+            self.enter(bee, Copied::new(colony, Epoch(0), None, EncodedCells::default()))
+        }
+        if self.copied(Place::In(colony, bee)).is_some_and(|copied| copied.stamp.is_some()) {
+            // otherwise the bee may be younger than what the log knew
+            self.is_here((colony, bee), known)
+        }
+        let (place, mut challenged) = (Place::In(colony, bee), Vec::new());
+        let Claims { colonies, shown, removed, out, .. } = self;
+        let Some(copied) = colonies.get_mut(&colony).and_then(|bees| bees.get_mut(&bee)) else { return };
+        for op in redo.iter() {
+            copied.rows.apply(op);
+            let at = cell(op.dict, op.key);
+            if copied.is_superseded && shown.get(&at) != Some(&place) {
+                continue;
+            }
+            match shown.get(&at) {
+                Some(holder) if *holder == place => {
+                    out.push(op);
+                    if op.value.is_some() {
+                        copied.removed.remove(&at);
+                    } else if copied.rows.rows_of(op.dict, op.key).next().is_none() {
+                        copied.removed.insert(at.clone());
+                        removed.push_back(at)
+                    }
+                }
+                None if op.value.is_some() => {
+                    out.push(op);
+                    shown.insert(at, place);
+                }
+                None => {}
+                Some(_) => challenged.push(at),
+            }
+        }
+        challenged.into_iter().for_each(|cell| self.challenge(cell, (colony, bee)))
+    }
+
+    /// A copy has appeared in a log.
+    fn enter(&mut self, bee: BeeId, mut copied: Copied) {
+        let (home, epoch) = (copied.home, copied.epoch);
+        let is_left = self.left.get(&bee).is_some_and(|left| left.copied.epoch <= epoch);
+        copied.is_superseded = self.is_superseded(home, bee, epoch);
+        let is_superseded = copied.is_superseded;
+        let entered = cells(&copied.rows);
+        self.colonies.entry(home).or_default().insert(bee, copied);
+        if is_superseded {
+            return;
+        }
+        for (colony, bees) in &mut self.colonies {
+            if let Some(old) = bees.get_mut(&bee).filter(|_| *colony != home) {
+                old.is_superseded = true
+            }
+        }
+        entered.into_iter().for_each(|cell| self.challenge(cell, (home, bee)));
+        if is_left && let Some(Left { copied, .. }) = self.left.remove(&bee) {
+            // the newer copy does not have these cells any more
+            for cell in self.shown_by(Place::Left(bee), &copied) {
+                self.vanish(cell, &copied, Place::In(home, bee))
+            }
+        }
+    }
+
+    /// A log has dropped a copy, which stays shown until a newer one arrives.
+    ///
+    /// If the bee has split after the move, and the entry that says so is missing, the cell of the new bee vanishes until the
+    /// registry is asked: nothing says that this contestant is the newer one. Hives do not split bees yet.
+    fn leave(&mut self, bee: BeeId, copied: Copied) {
+        for cell in self.shown_by(Place::In(copied.home, bee), &copied) {
+            match copied.is_superseded {
+                true => self.vanish(cell, &copied, Place::Gone(copied.home, copied.stamp.unwrap_or_default())),
+                false => drop(self.shown.insert(cell, Place::Left(bee))),
+            }
+        }
+        if !copied.is_superseded {
+            self.left.insert(bee, Left { copied, unknown_since: None });
+        }
+    }
+
+    fn fuse(&mut self, colony: ColonyId, from: BeeId, into: BeeId, view: u64) {
+        let Some(gone) = self.remove(colony, from) else { return };
+        if self.copied(Place::In(colony, into)).is_none() {
+            self.enter(into, Copied::new(colony, Epoch(0), Some(view), EncodedCells::default()))
+        }
+        self.note_ended(from, &gone);
+        let shown = self.shown_by(Place::In(colony, from), &gone);
+        self.is_here((colony, into), view);
+        let Some(target) = self.copied_mut(colony, into) else { return };
+        target.rows.absorb(gone.rows);
+        target.removed.extend(gone.removed);
+        for cell in shown {
+            self.shown.insert(cell, Place::In(colony, into));
+        }
+        for contestant in self.contested.values_mut().flatten().filter(|one| **one == (colony, from)) {
+            contestant.1 = into
+        }
+    }
+
+    fn split(&mut self, colony: ColonyId, (bee, new): (BeeId, BeeId), given: &[(u32, Vec<u8>)], view: u64) {
+        let is_superseded = self.is_superseded(colony, new, Epoch(0));
+        let Some(copied) = self.copied_mut(colony, bee) else { return };
+        let mut rows = EncodedCells::default();
+        given.iter().for_each(|(dict, key)| rows.add_rows(&copied.rows.take(*dict, key)));
+        let (with_rows, new_copy) = (cells(&rows), Copied::new(colony, Epoch(0), Some(view), rows));
+        self.colonies.entry(colony).or_default().insert(new, Copied { is_superseded, ..new_copy });
+        for (dict, key) in given {
+            let cell = cell(*dict, key);
+            if self.shown.get(&cell) == Some(&Place::In(colony, bee)) {
+                self.shown.insert(cell.clone(), Place::In(colony, new));
+                let is_removed = self.copied_mut(colony, bee).is_some_and(|copied| copied.removed.remove(&cell));
+                if let Some(copied) = self.copied_mut(colony, new).filter(|_| is_removed) {
+                    copied.removed.insert(cell.clone());
+                }
+            }
+            let contestants = self.contested.get_mut(&cell).into_iter().flatten();
+            contestants.filter(|one| **one == (colony, bee)).for_each(|one| one.1 = new)
+        }
+        if !is_superseded {
+            with_rows.into_iter().for_each(|cell| self.challenge(cell, (colony, new)))
+        }
+    }
+
+    fn restored(&mut self, colony: ColonyId, bees: Vec<Restored>, known: u64) {
+        let mut stamps = BTreeMap::new();
+        for (bee, copied) in self.colonies.remove(&colony).unwrap_or_default() {
+            stamps.insert(bee, (copied.epoch, copied.stamp));
+            self.leave(bee, copied)
+        }
+        for Restored { bee, epoch, is_frozen, rows } in bees {
+            // If the bee is frozen, the log may know of the decision that the bee has left. If it has never moved, it may be
+            // younger than what the log knows
+            let known = (!is_frozen && epoch > Epoch(0)).then_some(known);
+            let before = stamps.get(&bee).filter(|(before, _)| *before == epoch).and_then(|(_, stamp)| *stamp);
+            self.enter(bee, Copied { is_frozen, ..Copied::new(colony, epoch, known.max(before), rows) })
+        }
+    }
+}
+
+impl Copied {
+    fn new(home: ColonyId, epoch: Epoch, stamp: Option<u64>, rows: EncodedCells) -> Copied {
+        Copied { home, epoch, stamp, is_frozen: false, is_superseded: false, rows, removed: BTreeSet::new() }
+    }
+}

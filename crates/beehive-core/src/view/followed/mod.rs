@@ -1,0 +1,179 @@
+//! The cells of all hives in a hive's views: what the logs of all colonies have committed, as this hive's replicas know it.
+//!
+//! ```text
+//!   a replica applies an entry ─► queue ─► claims: which colony's copy of a cell is shown ─► decoded ─► the pair of copies
+//!                                       │
+//!                                       └─ by a task, by a reader, or, if the queue is full, by the replica
+//! ```
+//!
+//! The hive's own bees hand over nothing: their changes arrive here, too, before the hive is told that they are committed. So
+//! nothing changes in the views when the hive begins to lead a colony, or leads it no longer.
+//!
+//! A queue contains encoded changes, and few of them: whoever exceeds the limit takes them out. All changes of an entry are in
+//! one version.
+
+mod claims;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use claims::{Change, Restored};
+
+use crate::limits::VIEW_FOLLOWED_BYTES_MAX;
+use crate::state::any::AnyState;
+use crate::time::Time;
+use crate::view::Views;
+use beehive_protocol::{BeeId, ColonyId, Epoch};
+use claims::Claims;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// What the replicas of all colonies have told an app's views.
+pub(crate) struct Follow {
+    queue: Mutex<Queue>,
+    /// The time at which the oldest change that is not handed over yet was queued, plus one. Zero if there is none.
+    since: AtomicU64,
+    merged: Mutex<Merged>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    changes: Vec<(ColonyId, Change)>,
+    bytes: usize,
+    /// The time at which the first change was queued.
+    since: u64,
+}
+
+struct Merged {
+    claims: Claims,
+    /// An instance of the app, which decodes the rows.
+    decoder: Box<dyn AnyState>,
+}
+
+/// Size of a queued change without its rows, in bytes.
+const FIXED_BYTES: usize = 64;
+
+impl Change {
+    fn size(&self) -> usize {
+        FIXED_BYTES
+            + match self {
+                Change::Rows { redo, .. } => redo.size(),
+                Change::Begin { rows, .. } => rows.byte_count(),
+                Change::Restored { bees, .. } => {
+                    bees.iter().map(|bee| FIXED_BYTES + bee.rows.byte_count()).sum()
+                }
+                Change::Split { cells, .. } => cells.iter().map(|(_, key)| FIXED_BYTES + key.len()).sum(),
+                _ => 0,
+            }
+    }
+}
+
+impl Follow {
+    pub(super) fn new(decoder: Box<dyn AnyState>) -> Follow {
+        Follow {
+            queue: Mutex::default(),
+            since: AtomicU64::new(0),
+            merged: Mutex::new(Merged { claims: Claims::default(), decoder }),
+            news: Notify::new(),
+        }
+    }
+
+    /// Returns the time at which the oldest change that is not handed over yet was queued.
+    pub(super) fn waiting_since(&self) -> Option<u64> {
+        self.since.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    /// Adds changes to the queue, in the order of the colony's log. Returns whether the queue is full.
+    fn push(&self, changes: impl Iterator<Item = (ColonyId, Change)>, now: u64) -> bool {
+        let mut queue = self.queue.lock();
+        let was_empty = queue.changes.is_empty();
+        for (colony, change) in changes {
+            queue.bytes += change.size();
+            queue.changes.push((colony, change))
+        }
+        if was_empty && !queue.changes.is_empty() {
+            queue.since = now;
+            if self.waiting_since().is_none() {
+                self.since.store(now.saturating_add(1), Ordering::Release)
+            }
+            self.news.notify_one()
+        }
+        queue.bytes > VIEW_FOLLOWED_BYTES_MAX
+    }
+
+    /// Hands over all queued changes. The caller has the lock, so that a later change does not overtake.
+    fn hand_over(&self, mut merged: MutexGuard<'_, Merged>, views: &Views) {
+        let Queue { changes, since, .. } = std::mem::take(&mut *self.queue.lock());
+        let Merged { claims, decoder } = &mut *merged;
+        changes.into_iter().for_each(|(colony, change)| claims.apply(colony, change));
+        let redo = claims.settle();
+        decoder.publish_committed(views, &redo, Time::from_nanoseconds(since));
+
+        // Only now: a reader that sees no waiting change gets a version with those of this call
+        let queue = self.queue.lock();
+        let since = if queue.changes.is_empty() { 0 } else { queue.since.saturating_add(1) };
+        self.since.store(since, Ordering::Release)
+    }
+}
+
+impl Views {
+    /// Adds what a colony has committed, in the order of its log.
+    pub(crate) fn follow(&self, colony: ColonyId, changes: impl Iterator<Item = Change>, now: Time) {
+        let Some(follow) = &self.follow else { return };
+        if follow.push(changes.map(|change| (colony, change)), now.as_nanoseconds()) {
+            self.catch_up()
+        }
+    }
+
+    /// Hands over what the colonies have committed.
+    pub(crate) fn catch_up(&self) {
+        if let Some(follow) = &self.follow
+            && follow.waiting_since().is_some()
+        {
+            follow.hand_over(follow.merged.lock(), self)
+        }
+    }
+
+    /// Same as [`Views::catch_up`], but does nothing if another thread does it.
+    pub(super) fn try_to_catch_up(&self) {
+        if let Some(follow) = &self.follow
+            && follow.waiting_since().is_some()
+            && let Some(merged) = follow.merged.try_lock()
+        {
+            follow.hand_over(merged, self)
+        }
+    }
+
+    /// Waits until a colony has committed something. Cancel-safe.
+    pub(crate) async fn news(&self) {
+        match &self.follow {
+            Some(follow) => follow.news.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Checks whether what the logs of the colonies say about a bee that moves is incomplete.
+    pub(crate) fn waits_for_moves(&self) -> bool {
+        self.follow.as_ref().is_some_and(|follow| follow.merged.lock().claims.waits())
+    }
+
+    /// Decides by the registry what the logs have not decided. See [`Claims::ask`].
+    pub(crate) fn ask(
+        &self,
+        registry: (u64, &dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>),
+        now: Time,
+        patience: Duration,
+    ) {
+        let Some(follow) = &self.follow else { return };
+        let mut merged = follow.merged.lock();
+        merged.claims.ask(registry, now, patience);
+        follow.hand_over(merged, self)
+    }
+
+    /// Checks whether the views show what all colonies have committed, and not what the bees of this hive hand over.
+    pub(crate) fn is_following(&self) -> bool {
+        self.follow.is_some()
+    }
+}

@@ -1,0 +1,379 @@
+//! Compares what is shown with a model, in which bees move, merge, end and begin, while the logs of three colonies arrive at
+//! different times, entry by entry or with gaps.
+
+use super::claims::{Change, Claims, Restored};
+use crate::state::image::{EncodedCells, Op, Redo};
+use crate::time::Time;
+use beehive_protocol::{BeeId, ColonyId, Epoch};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const COLONIES: usize = 3;
+const CELLS: u8 = 4;
+
+/// A bee in the state of a log.
+#[derive(Clone, Default)]
+struct Bee {
+    epoch: u32,
+    is_frozen: bool,
+    cells: Vec<u8>,
+    rows: EncodedCells,
+}
+
+type Bees = BTreeMap<u64, Bee>;
+
+/// The log of a colony.
+#[derive(Clone, Default)]
+struct Log {
+    changes: Vec<Change>,
+    /// The bees and the highest index of the registry, after each number of changes.
+    states: Vec<(Bees, u64)>,
+    bees: Bees,
+    known: u64,
+}
+
+impl Log {
+    fn append(&mut self, change: Change, view: u64) {
+        self.known = self.known.max(view);
+        self.changes.push(change);
+        self.states.push((self.bees.clone(), self.known))
+    }
+}
+
+/// Where a bee is, as the registry says.
+struct Entry {
+    at: usize,
+    epoch: u32,
+    /// The colony that has yet to drop it, and whether the present one has adopted it.
+    left: Option<usize>,
+    is_adopted: bool,
+}
+
+/// The whole cluster.
+#[derive(Default)]
+struct World {
+    index: u64,
+    newest: u64,
+    logs: [Log; COLONIES],
+    registry: BTreeMap<u64, Entry>,
+    /// The values that each cell has had.
+    history: BTreeMap<u8, Vec<Option<u32>>>,
+    values: u32,
+}
+
+fn put(rows: &mut EncodedCells, cell: u8, value: Option<u32>) -> Redo {
+    let bytes = value.map(u32::to_be_bytes);
+    let op = Op { dict: 0, key: &[cell], row: None, value: bytes.as_ref().map(|bytes| &bytes[..]) };
+    rows.apply(op);
+    std::iter::once(op).collect()
+}
+
+fn get(rows: &EncodedCells, cell: u8) -> Option<u32> {
+    let value = rows.value(Op { dict: 0, key: &[cell], row: None, value: None })?;
+    value.try_into().ok().map(u32::from_be_bytes)
+}
+
+impl World {
+    /// Returns a bee that may handle messages, of those that `fits`, and its colony.
+    fn active(&self, choice: u8, fits: impl Fn(&Bee) -> bool) -> Option<(u64, usize)> {
+        let all: Vec<_> = self
+            .registry
+            .iter()
+            .filter_map(|(bee, entry)| {
+                let copy = self.logs[entry.at].bees.get(bee)?;
+                let is_active = copy.epoch == entry.epoch && !copy.is_frozen && fits(copy);
+                is_active.then_some((*bee, entry.at))
+            })
+            .collect();
+        (!all.is_empty()).then(|| all[usize::from(choice) % all.len()])
+    }
+
+    fn write(&mut self, choice: u8, cell: u8, removes: bool) {
+        let Some((bee, at)) = self.active(choice, |bee| bee.cells.contains(&cell)) else { return };
+        self.values += 1;
+        let value = (!removes).then_some(self.values);
+        self.history.entry(cell).or_insert_with(|| vec![None]).push(value);
+        let log = &mut self.logs[at];
+        let redo = log.bees.get_mut(&bee).map(|bee| put(&mut bee.rows, cell, value));
+        let known = log.known;
+        log.append(Change::Rows { bee: BeeId(bee), known, redo: redo.unwrap_or_default() }, 0)
+    }
+
+    fn create(&mut self, at: usize, cell: u8, is_logged: bool) {
+        let is_owned = self.registry.iter().any(|(bee, entry)| {
+            let mut copies = self.logs.iter().filter_map(|log| log.bees.get(bee));
+            copies.any(|copy| copy.cells.contains(&cell) && copy.epoch <= entry.epoch)
+        });
+        if is_owned {
+            return;
+        }
+        (self.index, self.newest) = (self.index + 1, self.newest + 1);
+        let entry = Entry { at, epoch: 0, left: None, is_adopted: true };
+        self.registry.insert(self.newest, entry);
+        let log = &mut self.logs[at];
+        log.bees.insert(self.newest, Bee { cells: vec![cell], ..Bee::default() });
+        if is_logged {
+            let begin = Change::Begin {
+                bee: BeeId(self.newest),
+                epoch: Epoch(0),
+                view: self.index,
+                rows: EncodedCells::default(),
+            };
+            log.append(begin, self.index)
+        }
+        self.write(0, cell, false)
+    }
+
+    fn freeze(&mut self, choice: u8) {
+        let Some((bee, at)) = self.active(choice, |_| true) else { return };
+        if self.registry[&bee].left.is_some() {
+            return;
+        }
+        let view = self.index;
+        let log = &mut self.logs[at];
+        log.bees.get_mut(&bee).unwrap().is_frozen = true;
+        log.append(Change::Freeze { bee: BeeId(bee), view }, view)
+    }
+
+    /// The registry decides about a frozen bee.
+    fn decide(&mut self, choice: u8, to: usize) {
+        let frozen = |(bee, entry): (&u64, &Entry)| {
+            let copy = self.logs[entry.at].bees.get(bee)?;
+            (entry.is_adopted && copy.is_frozen && copy.epoch == entry.epoch && entry.left.is_none())
+                .then_some(*bee)
+        };
+        let all: Vec<u64> = self.registry.iter().filter_map(frozen).collect();
+        if all.is_empty() {
+            return;
+        }
+        let bee = all[usize::from(choice) % all.len()];
+        self.index += 1;
+        let entry = self.registry.get_mut(&bee).unwrap();
+        entry.epoch += 1;
+        if entry.at == to {
+            let log = &mut self.logs[to];
+            let copy = log.bees.get_mut(&bee).unwrap();
+            (copy.is_frozen, copy.epoch) = (false, entry.epoch);
+            let thaw = Change::Thaw { bee: BeeId(bee), epoch: Epoch(entry.epoch), view: self.index };
+            log.append(thaw, self.index)
+        } else {
+            (entry.left, entry.at, entry.is_adopted) = (Some(entry.at), to, false)
+        }
+    }
+
+    fn adopt(&mut self, choice: u8) {
+        let all: Vec<u64> =
+            self.registry.iter().filter(|(_, entry)| !entry.is_adopted).map(|(bee, _)| *bee).collect();
+        if all.is_empty() {
+            return;
+        }
+        let bee = all[usize::from(choice) % all.len()];
+        let entry = self.registry.get_mut(&bee).unwrap();
+        entry.is_adopted = true;
+        let mut copy = self.logs[entry.left.unwrap()].bees[&bee].clone();
+        (copy.epoch, copy.is_frozen) = (entry.epoch, false);
+        let (epoch, view) = (Epoch(entry.epoch), self.index);
+        let adopt = Change::Begin { bee: BeeId(bee), epoch, view, rows: copy.rows.clone() };
+        let log = &mut self.logs[entry.at];
+        log.bees.insert(bee, copy);
+        log.append(adopt, view)
+    }
+
+    fn drop_moved(&mut self, choice: u8) {
+        let all: Vec<u64> = self
+            .registry
+            .iter()
+            .filter(|(_, entry)| entry.left.is_some() && entry.is_adopted)
+            .map(|(bee, _)| *bee)
+            .collect();
+        if !all.is_empty() {
+            self.drop_bee(all[usize::from(choice) % all.len()])
+        }
+    }
+
+    fn drop_bee(&mut self, bee: u64) {
+        let Some(from) = self.registry.get_mut(&bee).and_then(|entry| entry.left.take()) else { return };
+        let (log, view) = (&mut self.logs[from], self.index);
+        log.bees.remove(&bee);
+        log.append(Change::Drop { bee: BeeId(bee) }, view)
+    }
+
+    fn release(&mut self, choice: u8) {
+        let Some((bee, at)) = self.active(choice, |bee| bee.rows.row_count() == 0) else { return };
+        self.drop_bee(bee);
+        let view = self.index;
+        let log = &mut self.logs[at];
+        log.bees.remove(&bee);
+        log.append(Change::Release { bee: BeeId(bee), view }, view);
+        self.index += 1;
+        self.registry.remove(&bee);
+    }
+
+    fn fuse(&mut self, choice: u8, other: u8) {
+        let Some((from, at)) = self.active(choice, |_| true) else { return };
+        let Some((into, of)) = self.active(other, |_| true) else { return };
+        if from == into || at != of {
+            return;
+        }
+        self.drop_bee(from);
+        let view = self.index;
+        let log = &mut self.logs[at];
+        let gone = log.bees.remove(&from).unwrap();
+        let target = log.bees.get_mut(&into).unwrap();
+        target.cells.extend(gone.cells);
+        target.rows.absorb(gone.rows);
+        log.append(Change::Fuse { from: BeeId(from), into: BeeId(into), view }, view);
+        self.index += 1;
+        self.registry.remove(&from);
+    }
+
+    fn split(&mut self, choice: u8) {
+        let Some((bee, at)) = self.active(choice, |bee| bee.cells.len() > 1) else { return };
+        (self.index, self.newest) = (self.index + 1, self.newest + 1);
+        let (log, new, view) = (&mut self.logs[at], self.newest, self.index);
+        let old = log.bees.get_mut(&bee).unwrap();
+        let cell = old.cells.pop().unwrap();
+        let mut rows = EncodedCells::default();
+        rows.add_rows(&old.rows.take(0, &[cell]));
+        log.bees.insert(new, Bee { cells: vec![cell], rows, ..Bee::default() });
+        let split =
+            Change::Split { bee: BeeId(bee), new: BeeId(new), cells: vec![(0, vec![cell])], view };
+        log.append(split, view);
+        self.registry.insert(new, Entry { at, epoch: 0, left: None, is_adopted: true });
+    }
+}
+
+/// A hive that reads.
+#[derive(Default)]
+struct Reader {
+    claims: Claims,
+    positions: [usize; COLONIES],
+    shown: EncodedCells,
+    /// For each cell, the place in its history of what was read last.
+    seen: BTreeMap<u8, usize>,
+}
+
+impl Reader {
+    fn learn(&mut self, world: &World, at: usize, count: usize, by_snapshot: bool) {
+        let (log, begin) = (&world.logs[at], self.positions[at]);
+        let end = log.changes.len().min(begin + count);
+        let colony = ColonyId(at as u32 + 1);
+        self.positions[at] = end;
+        if by_snapshot && let Some((bees, known)) = end.checked_sub(1).map(|last| &log.states[last]) {
+            let restored = |(bee, copy): (&u64, &Bee)| Restored {
+                bee: BeeId(*bee),
+                epoch: Epoch(copy.epoch),
+                is_frozen: copy.is_frozen,
+                rows: copy.rows.clone(),
+            };
+            let bees = bees.iter().map(restored).collect();
+            self.claims.apply(colony, Change::Restored { bees, known: *known })
+        } else {
+            for change in &log.changes[begin..end] {
+                self.claims.apply(colony, change.clone())
+            }
+        }
+        self.read()
+    }
+
+    fn ask(&mut self, world: &World, now: Time) {
+        let find = |bee: BeeId| {
+            let entry = world.registry.get(&bee.0)?;
+            Some((ColonyId(entry.at as u32 + 1), Epoch(entry.epoch)))
+        };
+        self.claims.ask((world.index, &find), now, Duration::from_secs(10))
+    }
+
+    fn read(&mut self) {
+        self.claims.settle().iter().for_each(|op| self.shown.apply(op))
+    }
+
+    fn check(&mut self, world: &World) -> Result<(), TestCaseError> {
+        for (cell, history) in &world.history {
+            let (value, seen) = (get(&self.shown, *cell), self.seen.entry(*cell).or_default());
+            let next = history[*seen..].iter().position(|past| *past == value);
+            let Some(next) = next else {
+                let last = history[*seen];
+                return Err(TestCaseError::fail(format!("cell {cell}: {value:?} after {last:?} of {history:?}")));
+            };
+            *seen += next
+        }
+        Ok(())
+    }
+}
+
+type Step = (u8, u8, u8);
+
+fn run(steps: &[Step], removes: bool, snapshots: bool) -> Result<(), TestCaseError> {
+    let (mut world, mut reader) = (World::default(), Reader::default());
+    for (kind, one, other) in steps.iter().copied() {
+        let (cell, at) = (other % CELLS, usize::from(other) % COLONIES);
+        match kind {
+            0 | 1 => world.write(one, cell, false),
+            2 => world.write(one, cell, removes),
+            3 => world.create(usize::from(one) % COLONIES, cell, one & 4 == 0),
+            4 => world.freeze(one),
+            5 => world.decide(one, at),
+            6 => world.adopt(one),
+            7 => world.drop_moved(one),
+            8 => world.fuse(one, other),
+            9 => world.release(one),
+            // hives do not split bees yet; see `Claims::leave`
+            10 if !snapshots => world.split(one),
+            10 => {}
+            11 => world.index += 1,
+            12 => {
+                reader.ask(&world, Time::ZERO);
+                reader.read();
+                reader.check(&world)?
+            }
+            _ => {
+                reader.learn(&world, at, 1 + usize::from(one % 8), snapshots && one >= 224);
+                reader.check(&world)?
+            }
+        }
+    }
+    (0..=u8::MAX).for_each(|_| {
+        world.adopt(0);
+        world.drop_moved(0)
+    });
+    for at in 0..COLONIES {
+        reader.learn(&world, at, usize::MAX / 2, false);
+        reader.check(&world)?
+    }
+    for seconds in [0, 100] {
+        let now = Time::from_nanoseconds(seconds * 1_000_000_000);
+        reader.ask(&world, now);
+        reader.read();
+        reader.check(&world)?
+    }
+    for (cell, history) in &world.history {
+        prop_assert_eq!(get(&reader.shown, *cell), *history.last().unwrap(), "cell {}", cell)
+    }
+    prop_assert!(!reader.claims.waits(), "something is left for ever");
+    Ok(())
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((0..19u8, any::<u8>(), any::<u8>()), 0..150)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_cell_never_goes_back_and_never_vanishes(steps in steps()) {
+        run(&steps, false, false)?
+    }
+
+    #[test]
+    fn the_same_where_cells_are_removed(steps in steps()) {
+        run(&steps, true, false)?
+    }
+
+    #[test]
+    fn the_same_where_entries_are_missing(steps in steps()) {
+        run(&steps, false, true)?
+    }
+}
