@@ -87,12 +87,17 @@ fn changes<'a>(
         image.map(|image| image.state.of_dictionaries(dicts)).unwrap_or_default()
     };
     let of_bee = match record {
-        Record::Adopt { app: of, bee, epoch, view } if *of == app && state.bees.contains_key(&(app, *bee)) => {
+        Record::Adopt { app: of, bee, epoch, view }
+            if *of == app && state.bees.contains_key(&(app, *bee)) =>
+        {
             Some(Change::Begin { bee: *bee, epoch: *epoch, view: *view, rows: rows_of(*bee) })
         }
-        Record::Create { app: of, bee, view } if *of == app => {
-            Some(Change::Begin { bee: *bee, epoch: Default::default(), view: *view, rows: Default::default() })
-        }
+        Record::Create { app: of, bee, view } if *of == app => Some(Change::Begin {
+            bee: *bee,
+            epoch: Default::default(),
+            view: *view,
+            rows: Default::default(),
+        }),
         Record::Freeze { app: of, bee, view, .. } if *of == app => {
             Some(Change::Freeze { bee: *bee, view: *view })
         }

@@ -6,6 +6,9 @@
 //! too many of them have accumulated. A reader publishes the pending changes before it pins a version. A change to an
 //! unused view thus costs its writer one push, and a view in use is as fresh as possible.
 //!
+//! In a cluster, the bees hand over nothing. The views show what the hive's replicas of all logs have committed: see
+//! [`followed`].
+//!
 //! A transaction reads one version of all of its app's dictionaries: the version pinned by its first read. All
 //! transactions in one run share that version and release it at the end of the run.
 
@@ -21,8 +24,8 @@ mod sync;
 mod tests;
 
 pub(crate) use copies::Changes;
-pub(crate) use followed::{Change, Restored as RestoredBee};
 pub use copies::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
+pub(crate) use followed::{Change, Restored as RestoredBee};
 use pin::Pinned;
 pub(crate) use pin::{open, pinned};
 pub use shared::{SharedDict, SharedRows, SharedTable};

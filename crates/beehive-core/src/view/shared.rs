@@ -24,12 +24,13 @@ const fn assert_captures_nothing<F>() {
     assert!(size_of::<F>() == 0, "{}", CAPTURES)
 }
 
-/// A read-only view of a [`Dict`](crate::Dict). It contains all of the dictionary's cells on this hive, regardless of
-/// which bees own them.
+/// A read-only view of a [`Dict`](crate::Dict). It contains all of the dictionary's cells, regardless of which bees own them. In
+/// a cluster, the view of an app that is in a log also contains the cells of other hives, as far as this hive's replicas of the
+/// logs know them: usually as they were a moment ago, but a hive that is cut off from the others goes on showing what it knew.
 ///
 /// The view contains committed state, which may be slightly stale, and none of the current transaction's changes. All
 /// views read by a transaction, of all of the app's dictionaries, belong to one version. Later transactions of any bee
-/// on this hive never see an earlier version. A change that the view lacks is never older than the dictionary's
+/// on this hive never see an earlier version. A change that this hive knows and the view lacks is never older than the dictionary's
 /// `max_age`; if it were, the transaction would fail with [`ErrorKind::Stale`](crate::ErrorKind).
 pub struct SharedDict<K: 'static, V> {
     pinned: Rc<Pinned>,
@@ -163,8 +164,8 @@ impl<K: Key, V: Value> SharedDict<K, V> {
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// Returns an upper bound on the staleness of the view. The view contains every change committed on this hive at
-    /// least this long before the transaction.
+    /// Returns an upper bound on the staleness of the view. The view contains every change that this hive
+    /// had committed, or had learned of from other hives, at least this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }
@@ -176,8 +177,8 @@ impl<K: Key, V: Value> SharedDict<K, V> {
     }
 }
 
-/// A read-only view of a [`Table`](crate::Table). It contains all of the table's cells on this hive, regardless of
-/// which bees own them, and gives the same guarantees as a [`SharedDict`].
+/// A read-only view of a [`Table`](crate::Table). It contains all of the table's cells, regardless of which bees own them, and
+/// gives the same guarantees as a [`SharedDict`].
 pub struct SharedTable<K: 'static, R, V> {
     pinned: Rc<Pinned>,
     meta: &'static DictMeta<K>,
@@ -246,8 +247,8 @@ impl<K: Key, R: RowKey, V: Value> SharedTable<K, R, V> {
         self.pinned.derived::<T, F>(self.meta.index, || compute(self))
     }
 
-    /// Returns an upper bound on the staleness of the view. The view contains every change committed on this hive at
-    /// least this long before the transaction.
+    /// Returns an upper bound on the staleness of the view. The view contains every change that this hive
+    /// had committed, or had learned of from other hives, at least this long before the transaction.
     pub fn age(&self) -> Duration {
         self.pinned.age
     }

@@ -183,14 +183,18 @@ fn after_a_hive_has_died_its_cells_are_still_shown_and_never_missing() {
         watch.advance(&mut cluster, 20);
         (0..6).for_each(|key| assert_eq!(step(&mut cluster, 1, key), 3));
         watch.advance(&mut cluster, 100);
-        assert_eq!((watch.0[1].clone(), watch.0[2].clone()), ((0..6).map(|key| (key, 3)).collect(), (0..6).map(|key| (key, 3)).collect()));
+        assert_eq!(
+            (watch.0[1].clone(), watch.0[2].clone()),
+            ((0..6).map(|key| (key, 3)).collect(), (0..6).map(|key| (key, 3)).collect())
+        );
     }
 }
 
 #[test]
 fn a_counter_whose_bee_moves_under_load_never_goes_back_on_any_hive() {
     for seed in 0..6 {
-        let mut cluster = steps().followers_late(Duration::from_millis([1, 10, 100][seed as usize % 3])).start(seed);
+        let mut cluster =
+            steps().followers_late(Duration::from_millis([1, 10, 100][seed as usize % 3])).start(seed);
         assert_eq!(step(&mut cluster, 0, 7), 1);
         let (bee, mut watch) = (bee_of(&mut cluster), Watch::new(&cluster));
         let mut counted = 1;

@@ -22,7 +22,8 @@ pub(crate) struct Counted(pub(crate) u64);
 
 #[derive(App)]
 pub(crate) struct Counters {
-    counters: Dict<u64, u64>,
+    #[shared]
+    pub(crate) counters: Dict<u64, u64>,
 }
 
 #[handlers]

@@ -15,5 +15,6 @@ mod registry;
 mod replaced;
 mod replicas;
 mod returns;
+mod shared;
 mod sockets;
 mod start;

@@ -46,7 +46,7 @@ impl Hive {
     /// A dictionary has a view if one of the app's handlers reads it through `.shared()`, or if its field is
     /// marked `#[shared]`. The view contains everything committed on this hive before the call. If readers
     /// still hold old versions, the view may be older; `#[shared(max_age = "..")]` bounds its age in that
-    /// case. In a cluster, the view also contains what other hives have reported.
+    /// case. In a cluster, the view also contains what this hive's replicas know of the logs of other hives.
     ///
     /// ```
     /// # extern crate beehive_core as beehive;

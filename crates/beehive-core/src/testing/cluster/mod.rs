@@ -35,9 +35,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use storm::Storm;
+pub use storm::{FaultKind, Faults};
 pub(crate) use streams::Followers;
 use streams::Streams;
-pub use storm::{FaultKind, Faults};
 pub use trace::Trace;
 use trace::{Kind, Log};
 

@@ -126,7 +126,10 @@ fn cells(rows: &EncodedCells) -> Vec<Cell> {
 fn change(out: &mut Redo, cell: &[u8], from: Option<&EncodedCells>, to: Option<&EncodedCells>) {
     let (dict, key) = split(cell);
     let rows = |of: Option<&EncodedCells>| -> BTreeMap<Vec<u8>, Vec<u8>> {
-        of.into_iter().flat_map(|of| of.rows_of(dict, key)).map(|(row, value)| (row.into(), value.into())).collect()
+        of.into_iter()
+            .flat_map(|of| of.rows_of(dict, key))
+            .map(|(row, value)| (row.into(), value.into()))
+            .collect()
     };
     let (from, to) = (rows(from), rows(to));
     // the value of a `Dict` is a row with an empty key
@@ -184,15 +187,27 @@ impl Claims {
     /// Decides anew about the cells with contestants, whose stamps may be higher now. Returns the changes of what is shown
     /// since the last call.
     pub(super) fn settle(&mut self) -> Redo {
-        let contested: Vec<Cell> = self.contested.keys().cloned().collect();
-        for cell in contested {
-            let best = self.best(&cell);
-            match (best, self.shown.get(&cell).copied()) {
-                (None, _) => self.is_uncontested(&cell),
-                (Some(best), holder) => {
-                    if holder.is_none_or(|holder| self.beats(best, holder)) {
-                        self.show(cell, best)
-                    }
+        for (cell, contestants) in std::mem::take(&mut self.contested) {
+            let (dict, key) = split(&cell);
+            let stamp = |(colony, bee)| {
+                let copied = self.copied(Place::In(colony, bee)).filter(|copied| !copied.is_superseded)?;
+                copied.rows.rows_of(dict, key).next().map(|_| copied.stamp)
+            };
+            let mut contestants: Vec<_> =
+                contestants.into_iter().filter_map(|one| Some((stamp(one)?, one))).collect();
+            contestants.sort_by_key(|(stamp, _)| *stamp);
+            let best = contestants.last().map(|(_, best)| *best);
+            let is_beaten = |holder| best.is_some_and(|best| self.beats(best, holder));
+            if self.shown.get(&cell).copied().is_none_or(is_beaten)
+                && let Some((_, best)) = contestants.pop()
+            {
+                self.show(cell.clone(), best)
+            }
+            match contestants.is_empty() {
+                true if best.is_none() => self.removed.push_back(cell),
+                true => {}
+                false => {
+                    self.contested.insert(cell, contestants.into_iter().map(|(_, one)| one).collect());
                 }
             }
         }
@@ -224,10 +239,8 @@ impl Claims {
             });
             for (colony, bee) in contestants.iter().copied().chain(holder) {
                 let copied = self.colonies.get_mut(&colony).and_then(|bees| bees.get_mut(&bee));
-                if let Some(copied) = copied.filter(|copied| copied.stamp.is_none())
-                    && find(bee) == Some((colony, copied.epoch))
-                {
-                    copied.stamp = Some(index)
+                if let Some(copied) = copied.filter(|copied| find(bee) == Some((colony, copied.epoch))) {
+                    copied.stamp = copied.stamp.max(Some(index))
                 }
             }
         }
@@ -249,6 +262,12 @@ impl Claims {
                 self.vanish(cell, &copied, Place::Gone(copied.home, copied.stamp.unwrap_or_default()))
             }
         }
+    }
+
+    /// Returns the numbers of removed cells and of ended bees that are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> (usize, usize) {
+        (self.shown.len(), self.ended.len())
     }
 
     fn copied(&self, place: Place) -> Option<&Copied> {
@@ -340,14 +359,6 @@ impl Claims {
         self.removed.push_back(cell)
     }
 
-    /// Forgets the contestants of a cell.
-    fn is_uncontested(&mut self, cell: &Cell) {
-        self.contested.remove(cell);
-        if self.shown.contains_key(cell) {
-            self.removed.push_back(cell.clone())
-        }
-    }
-
     /// Forgets cells that were removed, if there are too many.
     fn forget_removed(&mut self) {
         while self.removed.len() > CELLS_REMOVED_REMEMBERED_MAX {
@@ -368,19 +379,6 @@ impl Claims {
                 }
             }
         }
-    }
-
-    /// Returns the contestant of a cell with the highest stamp.
-    fn best(&self, cell: &Cell) -> Option<(ColonyId, BeeId)> {
-        let (dict, key) = split(cell);
-        let stamp = |(colony, bee): (ColonyId, BeeId)| {
-            let copied = self.copied(Place::In(colony, bee)).filter(|copied| !copied.is_superseded)?;
-            // as one without rows, or without a stamp, it does not win
-            copied.rows.rows_of(dict, key).next().map(|_| copied.stamp)
-        };
-        let all = self.contested.get(cell).into_iter().flatten();
-        let all = all.filter_map(|one| Some((stamp(*one)?, *one)));
-        all.max_by_key(|(stamp, _)| *stamp).map(|(_, one)| one)
     }
 
     /// Checks whether a copy that is not superseded is newer than another one, which has the same cell.
@@ -424,28 +422,31 @@ impl Claims {
         let (place, mut challenged) = (Place::In(colony, bee), Vec::new());
         let Claims { colonies, shown, removed, out, .. } = self;
         let Some(copied) = colonies.get_mut(&colony).and_then(|bees| bees.get_mut(&bee)) else { return };
+        let mut at = Vec::new();
         for op in redo.iter() {
             copied.rows.apply(op);
-            let at = cell(op.dict, op.key);
-            if copied.is_superseded && shown.get(&at) != Some(&place) {
-                continue;
-            }
-            match shown.get(&at) {
+            at.clear();
+            at.extend_from_slice(&op.dict.to_be_bytes());
+            at.extend_from_slice(op.key);
+            match shown.get(&*at) {
                 Some(holder) if *holder == place => {
                     out.push(op);
                     if op.value.is_some() {
-                        copied.removed.remove(&at);
+                        if !copied.removed.is_empty() {
+                            copied.removed.remove(&*at);
+                        }
                     } else if copied.rows.rows_of(op.dict, op.key).next().is_none() {
-                        copied.removed.insert(at.clone());
-                        removed.push_back(at)
+                        copied.removed.insert(at.as_slice().into());
+                        removed.push_back(at.as_slice().into())
                     }
                 }
+                _ if copied.is_superseded => {}
                 None if op.value.is_some() => {
                     out.push(op);
-                    shown.insert(at, place);
+                    shown.insert(at.as_slice().into(), place);
                 }
                 None => {}
-                Some(_) => challenged.push(at),
+                Some(_) => challenged.push(Cell::from(at.as_slice())),
             }
         }
         challenged.into_iter().for_each(|cell| self.challenge(cell, (colony, bee)))
@@ -478,12 +479,14 @@ impl Claims {
 
     /// A log has dropped a copy, which stays shown until a newer one arrives.
     ///
-    /// If the bee has split after the move, and the entry that says so is missing, the cell of the new bee vanishes until the
-    /// registry is asked: nothing says that this contestant is the newer one. Hives do not split bees yet.
+    /// Nothing is newer than the cells of a superseded copy but their removal, or a bee that has split from the newer copy. In
+    /// the second case, a cell vanishes until the log with the new bee arrives. Hives do not split bees yet.
     fn leave(&mut self, bee: BeeId, copied: Copied) {
         for cell in self.shown_by(Place::In(copied.home, bee), &copied) {
             match copied.is_superseded {
-                true => self.vanish(cell, &copied, Place::Gone(copied.home, copied.stamp.unwrap_or_default())),
+                true => {
+                    self.vanish(cell, &copied, Place::Gone(copied.home, copied.stamp.unwrap_or_default()))
+                }
                 false => drop(self.shown.insert(cell, Place::Left(bee))),
             }
         }
@@ -522,7 +525,8 @@ impl Claims {
             let cell = cell(*dict, key);
             if self.shown.get(&cell) == Some(&Place::In(colony, bee)) {
                 self.shown.insert(cell.clone(), Place::In(colony, new));
-                let is_removed = self.copied_mut(colony, bee).is_some_and(|copied| copied.removed.remove(&cell));
+                let is_removed =
+                    self.copied_mut(colony, bee).is_some_and(|copied| copied.removed.remove(&cell));
                 if let Some(copied) = self.copied_mut(colony, new).filter(|_| is_removed) {
                     copied.removed.insert(cell.clone());
                 }
@@ -536,17 +540,21 @@ impl Claims {
     }
 
     fn restored(&mut self, colony: ColonyId, bees: Vec<Restored>, known: u64) {
-        let mut stamps = BTreeMap::new();
+        let mut known_before = BTreeMap::new();
         for (bee, copied) in self.colonies.remove(&colony).unwrap_or_default() {
-            stamps.insert(bee, (copied.epoch, copied.stamp));
+            known_before.insert(bee, (copied.epoch, copied.stamp, copied.is_frozen));
             self.leave(bee, copied)
         }
         for Restored { bee, epoch, is_frozen, rows } in bees {
-            // If the bee is frozen, the log may know of the decision that the bee has left. If it has never moved, it may be
-            // younger than what the log knows
-            let known = (!is_frozen && epoch > Epoch(0)).then_some(known);
-            let before = stamps.get(&bee).filter(|(before, _)| *before == epoch).and_then(|(_, stamp)| *stamp);
-            self.enter(bee, Copied { is_frozen, ..Copied::new(colony, epoch, known.max(before), rows) })
+            let (_, before, was_frozen) =
+                known_before.remove(&bee).filter(|(before, ..)| *before == epoch).unwrap_or_default();
+            let stamp = match is_frozen {
+                // The log may know of the decision that the bee has left. Before, the bee may not have had all its cells
+                true => before.filter(|_| was_frozen),
+                // a bee that has never moved may be younger than what the log knows
+                false => (epoch > Epoch(0) || before.is_some()).then_some(known.max(before.unwrap_or_default())),
+            };
+            self.enter(bee, Copied { is_frozen, ..Copied::new(colony, epoch, stamp, rows) })
         }
     }
 }

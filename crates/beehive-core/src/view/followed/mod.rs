@@ -103,9 +103,11 @@ impl Follow {
         queue.bytes > VIEW_FOLLOWED_BYTES_MAX
     }
 
-    /// Hands over all queued changes. The caller has the lock, so that a later change does not overtake.
-    fn hand_over(&self, mut merged: MutexGuard<'_, Merged>, views: &Views) {
+    /// Hands over all queued changes, and those that the caller has decided at `now`. The caller has the lock, so that a later
+    /// change does not overtake.
+    fn hand_over(&self, mut merged: MutexGuard<'_, Merged>, views: &Views, now: u64) {
         let Queue { changes, since, .. } = std::mem::take(&mut *self.queue.lock());
+        let since = if changes.is_empty() { now } else { since };
         let Merged { claims, decoder } = &mut *merged;
         changes.into_iter().for_each(|(colony, change)| claims.apply(colony, change));
         let redo = claims.settle();
@@ -130,19 +132,19 @@ impl Views {
     /// Hands over what the colonies have committed.
     pub(crate) fn catch_up(&self) {
         if let Some(follow) = &self.follow
-            && follow.waiting_since().is_some()
+            && let Some(since) = follow.waiting_since()
         {
-            follow.hand_over(follow.merged.lock(), self)
+            follow.hand_over(follow.merged.lock(), self, since)
         }
     }
 
     /// Same as [`Views::catch_up`], but does nothing if another thread does it.
     pub(super) fn try_to_catch_up(&self) {
         if let Some(follow) = &self.follow
-            && follow.waiting_since().is_some()
+            && let Some(since) = follow.waiting_since()
             && let Some(merged) = follow.merged.try_lock()
         {
-            follow.hand_over(merged, self)
+            follow.hand_over(merged, self, since)
         }
     }
 
@@ -169,7 +171,7 @@ impl Views {
         let Some(follow) = &self.follow else { return };
         let mut merged = follow.merged.lock();
         merged.claims.ask(registry, now, patience);
-        follow.hand_over(merged, self)
+        follow.hand_over(merged, self, now.as_nanoseconds())
     }
 
     /// Checks whether the views show what all colonies have committed, and not what the bees of this hive hand over.

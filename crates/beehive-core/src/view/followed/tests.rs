@@ -2,6 +2,7 @@
 //! different times, entry by entry or with gaps.
 
 use super::claims::{Change, Claims, Restored};
+use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
 use crate::state::image::{EncodedCells, Op, Redo};
 use crate::time::Time;
 use beehive_protocol::{BeeId, ColonyId, Epoch};
@@ -227,21 +228,6 @@ impl World {
         self.index += 1;
         self.registry.remove(&from);
     }
-
-    fn split(&mut self, choice: u8) {
-        let Some((bee, at)) = self.active(choice, |bee| bee.cells.len() > 1) else { return };
-        (self.index, self.newest) = (self.index + 1, self.newest + 1);
-        let (log, new, view) = (&mut self.logs[at], self.newest, self.index);
-        let old = log.bees.get_mut(&bee).unwrap();
-        let cell = old.cells.pop().unwrap();
-        let mut rows = EncodedCells::default();
-        rows.add_rows(&old.rows.take(0, &[cell]));
-        log.bees.insert(new, Bee { cells: vec![cell], rows, ..Bee::default() });
-        let split =
-            Change::Split { bee: BeeId(bee), new: BeeId(new), cells: vec![(0, vec![cell])], view };
-        log.append(split, view);
-        self.registry.insert(new, Entry { at, epoch: 0, left: None, is_adopted: true });
-    }
 }
 
 /// A hive that reads.
@@ -295,7 +281,9 @@ impl Reader {
             let next = history[*seen..].iter().position(|past| *past == value);
             let Some(next) = next else {
                 let last = history[*seen];
-                return Err(TestCaseError::fail(format!("cell {cell}: {value:?} after {last:?} of {history:?}")));
+                return Err(TestCaseError::fail(format!(
+                    "cell {cell}: {value:?} after {last:?} of {history:?}"
+                )));
             };
             *seen += next
         }
@@ -319,11 +307,8 @@ fn run(steps: &[Step], removes: bool, snapshots: bool) -> Result<(), TestCaseErr
             7 => world.drop_moved(one),
             8 => world.fuse(one, other),
             9 => world.release(one),
-            // hives do not split bees yet; see `Claims::leave`
-            10 if !snapshots => world.split(one),
-            10 => {}
-            11 => world.index += 1,
-            12 => {
+            10 => world.index += 1,
+            11 => {
                 reader.ask(&world, Time::ZERO);
                 reader.read();
                 reader.check(&world)?
@@ -356,7 +341,7 @@ fn run(steps: &[Step], removes: bool, snapshots: bool) -> Result<(), TestCaseErr
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((0..19u8, any::<u8>(), any::<u8>()), 0..150)
+    prop::collection::vec((0..18u8, any::<u8>(), any::<u8>()), 0..150)
 }
 
 proptest! {
@@ -376,4 +361,66 @@ proptest! {
     fn the_same_where_entries_are_missing(steps in steps()) {
         run(&steps, false, true)?
     }
+}
+
+fn rows(bee: u64, key: u32, value: Option<&[u8]>) -> Change {
+    let key = key.to_be_bytes();
+    let redo = std::iter::once(Op { dict: 0, key: &key, row: None, value }).collect();
+    Change::Rows { bee: BeeId(bee), known: 0, redo }
+}
+
+#[test]
+fn few_of_the_removed_cells_and_ended_bees_are_remembered() {
+    let (mut claims, colony) = (Claims::default(), ColonyId(1));
+    let (cells_max, bees_max) = (CELLS_REMOVED_REMEMBERED_MAX as u32, BEES_ENDED_REMEMBERED_MAX as u64);
+    for key in 0..cells_max + 100 {
+        claims.apply(colony, rows(1, key, Some(&[1])));
+        claims.apply(colony, rows(1, key, None));
+        claims.settle();
+    }
+    for bee in 2..bees_max + 100 {
+        let (bee, epoch, rows) = (BeeId(bee), Epoch(1), EncodedCells::default());
+        claims.apply(colony, Change::Begin { bee, epoch, view: 1, rows });
+        claims.apply(colony, Change::Release { bee, view: 1 });
+    }
+    claims.settle();
+    assert_eq!(claims.remembered(), (cells_max as usize, bees_max as usize));
+    // also a cell that is forgotten may come back
+    claims.apply(colony, rows(1, 0, Some(&[2])));
+    assert_eq!(claims.settle().iter().count(), 1);
+}
+
+#[test]
+fn a_bee_whose_end_was_missed_is_shown_for_a_while() {
+    let mut claims = Claims::default();
+    let view = 1;
+    claims.apply(ColonyId(1), rows(1, 7, Some(&[1])));
+    claims.apply(ColonyId(1), Change::Freeze { bee: BeeId(1), view });
+    claims.apply(ColonyId(1), Change::Drop { bee: BeeId(1) });
+    assert_eq!(claims.settle().iter().count(), 1);
+    let seconds = |seconds: u64| Time::from_nanoseconds(seconds * 1_000_000_000);
+    let mut removals = |now, place: Option<(ColonyId, Epoch)>| {
+        claims.ask((9, &|_| place), seconds(now), Duration::from_secs(10));
+        claims.settle().iter().count()
+    };
+    assert_eq!(removals(1, Some((ColonyId(2), Epoch(1)))), 0, "the other log has it");
+    assert_eq!((removals(100, None), removals(109, None)), (0, 0));
+    assert_eq!((removals(110, None), removals(111, None)), (1, 0));
+    assert!(!claims.waits());
+}
+
+#[test]
+fn a_bee_that_splits_changes_nothing_that_is_shown() {
+    let (mut claims, colony, view) = (Claims::default(), ColonyId(1), 3);
+    [1, 2].iter().for_each(|key| claims.apply(colony, rows(1, *key, Some(&[1]))));
+    assert_eq!(claims.settle().iter().count(), 2);
+    let cells = vec![(0, 2u32.to_be_bytes().to_vec())];
+    claims.apply(colony, Change::Split { bee: BeeId(1), new: BeeId(2), cells, view });
+    assert_eq!(claims.settle().iter().count(), 0);
+    [(1, 1), (2, 2)].iter().for_each(|(bee, key)| claims.apply(colony, rows(*bee, *key, Some(&[2]))));
+    assert_eq!(claims.settle().iter().count(), 2);
+    // the new bee moves
+    claims.apply(colony, Change::Freeze { bee: BeeId(2), view });
+    claims.apply(colony, Change::Drop { bee: BeeId(2) });
+    assert_eq!(claims.settle().iter().count(), 0);
 }
