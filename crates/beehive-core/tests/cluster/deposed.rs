@@ -6,7 +6,7 @@ use crate::leaders::{Bell, Bells, Both, Ring, Wind, at_rest, bells, go_on, liste
 use crate::moves::only_bee;
 use beehive_core::registry::ColonyId;
 use beehive_core::seams::Platform;
-use beehive_core::testing::{Cluster, Mutant, UnderWay};
+use beehive_core::testing::{Cluster, ClusterSetup, Mutant, UnderWay};
 use beehive_core::{BeeId, RequestError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -357,9 +357,9 @@ fn a_move_that_waits_ends_with_the_term() {
     at_rest(&mut cluster)
 }
 
-#[test]
-fn views_lose_the_rows_of_a_lost_colony() {
-    let mut cluster = bells(None).start(9);
+/// Rings the bells of a colony that hives lose to one another. `others` is what the other hives show of them.
+fn views_of_a_lost_colony(bells: ClusterSetup, others: usize) {
+    let mut cluster = bells.start(9);
     for bell in 0..50 {
         cluster.hive(0).try_emit(Ring(bell)).unwrap();
         cluster.advance(Duration::from_millis(1))
@@ -369,17 +369,27 @@ fn views_lose_the_rows_of_a_lost_colony() {
         let shown = |bells: &Bells| (0..50).filter(|bell| bells.bells.shared().get(bell).is_some()).count();
         cluster.hive(hive).read(shown)
     };
-    assert_eq!((shown(&mut cluster, 0), shown(&mut cluster, 1)), (Ok(50), Ok(0)));
+    assert_eq!((shown(&mut cluster, 0), shown(&mut cluster, 1)), (Ok(50), Ok(others)));
     for (from, to, is_told) in [(0, 1, true), (1, 0, false), (0, 2, true)] {
         depose(&mut cluster, FIRST, to, is_told);
         cluster.hive(to).try_emit(Ring(7)).unwrap();
         cluster.advance(Duration::from_millis(100));
         assert_eq!(
             (shown(&mut cluster, from), shown(&mut cluster, to)),
-            (Ok(0), Ok(50)),
+            (Ok(others), Ok(50)),
             "from {from} to {to}"
         )
     }
+}
+
+#[test]
+fn views_of_own_bees_lose_the_rows_of_a_lost_colony() {
+    views_of_a_lost_colony(bells(None).own_views(), 0)
+}
+
+#[test]
+fn views_of_all_bees_keep_the_rows_of_a_lost_colony() {
+    views_of_a_lost_colony(bells(None), 50)
 }
 
 /// Nothing is left in hives that lose colonies to one another, told or not.

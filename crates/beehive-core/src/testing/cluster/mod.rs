@@ -252,7 +252,7 @@ impl Cluster {
     ) -> Result<Running, crate::hive::StartError> {
         let id = HiveId(hive as u32);
         let colonies = self.led_by(hive);
-        self.members[hive].followers = self.setup.has_views.then(|| {
+        self.members[hive].followers = self.setup.follows().then(|| {
             let seed = Platform::random(&self.platform);
             Followers::new(&self.streams, &self.members[hive].process, seed, self.setup.followers_delay_max)
         });

@@ -22,7 +22,9 @@ use std::time::Duration;
 pub struct ClusterSetup {
     pub(super) apps: Vec<fn(Builder) -> Builder>,
     /// Whether an app has views.
-    pub(super) has_views: bool,
+    has_views: bool,
+    /// Whether the hives' views show the cells of all hives.
+    follows: bool,
     hives: u32,
     pub(super) logs_per_hive: u32,
     network: NetworkFaults,
@@ -70,6 +72,7 @@ impl ClusterSetup {
         ClusterSetup {
             apps: Vec::new(),
             has_views: false,
+            follows: true,
             hives: 3,
             logs_per_hive: 1,
             network: NetworkFaults::default(),
@@ -133,6 +136,18 @@ impl ClusterSetup {
     pub fn followers_late(mut self, delay_max: Duration) -> Self {
         self.followers_delay_max = delay_max;
         self
+    }
+
+    /// Lets the views of each hive show only the cells of its own bees, like those of a hive whose host has no replicas of other
+    /// hives' logs ([`Membership::follows`](crate::cluster::Membership::follows)).
+    pub fn own_views(mut self) -> Self {
+        self.follows = false;
+        self
+    }
+
+    /// Checks whether the hives need replicas of the colonies.
+    pub(super) fn follows(&self) -> bool {
+        self.follows && self.has_views
     }
 
     /// Sets the number of messages that may be in flight on each hive ([`Builder::credits`]).

@@ -88,6 +88,9 @@ enum Place {
     Gone(ColonyId, u64),
 }
 
+/// Returns the colony in which the registry says that a bee is, and the bee's epoch.
+pub(crate) type Find<'a> = &'a dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>;
+
 /// A cell: dictionary, then encoded key.
 type Cell = Box<[u8]>;
 
@@ -220,18 +223,12 @@ impl Claims {
         !self.left.is_empty() || !self.contested.is_empty()
     }
 
-    /// Decides by the registry what the logs have not decided. `index` is that of the hive's replica, and `find` returns where it
-    /// says that a bee is, and with which epoch.
+    /// Decides by the registry what the logs have not decided. `index` is that of the hive's replica.
     ///
     /// A copy that has left its log, and whose bee the registry has not known for the time `patience`, is forgotten: the bee has
     /// ended, and entries are missing that said how. If it has merged into another one, and the log with that one is behind for
     /// longer than that, although the registry is not, the bee's cells vanish until that log arrives.
-    pub(super) fn ask(
-        &mut self,
-        (index, find): (u64, &dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>),
-        now: Time,
-        patience: Duration,
-    ) {
+    pub(super) fn ask(&mut self, (index, find): (u64, Find<'_>), now: Time, patience: Duration) {
         for (cell, contestants) in &self.contested {
             let holder = self.shown.get(cell).and_then(|place| match place {
                 Place::In(colony, bee) => Some((*colony, *bee)),
@@ -552,7 +549,9 @@ impl Claims {
                 // The log may know of the decision that the bee has left. Before, the bee may not have had all its cells
                 true => before.filter(|_| was_frozen),
                 // a bee that has never moved may be younger than what the log knows
-                false => (epoch > Epoch(0) || before.is_some()).then_some(known.max(before.unwrap_or_default())),
+                false => {
+                    (epoch > Epoch(0) || before.is_some()).then_some(known.max(before.unwrap_or_default()))
+                }
             };
             self.enter(bee, Copied { is_frozen, ..Copied::new(colony, epoch, stamp, rows) })
         }

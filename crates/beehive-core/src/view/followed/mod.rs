@@ -22,8 +22,8 @@ use crate::limits::VIEW_FOLLOWED_BYTES_MAX;
 use crate::state::any::AnyState;
 use crate::time::Time;
 use crate::view::Views;
-use beehive_protocol::{BeeId, ColonyId, Epoch};
-use claims::Claims;
+use beehive_protocol::ColonyId;
+use claims::{Claims, Find};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -162,12 +162,7 @@ impl Views {
     }
 
     /// Decides by the registry what the logs have not decided. See [`Claims::ask`].
-    pub(crate) fn ask(
-        &self,
-        registry: (u64, &dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>),
-        now: Time,
-        patience: Duration,
-    ) {
+    pub(crate) fn ask(&self, registry: (u64, Find<'_>), now: Time, patience: Duration) {
         let Some(follow) = &self.follow else { return };
         let mut merged = follow.merged.lock();
         merged.claims.ask(registry, now, patience);
