@@ -1,7 +1,8 @@
 //! Views of the cells of all hives, while bees move and hives crash.
 
+use beehive_core::cluster::Incarnation;
 use beehive_core::testing::{Cluster, ClusterSetup, Faults};
-use beehive_core::{App, BeeId, Dict, Hive, Message, Table, handlers};
+use beehive_core::{App, BeeId, Dict, Hive, HiveId, Message, Table, handlers};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -83,19 +84,24 @@ fn step(cluster: &mut Cluster, hive: usize, key: u64) -> u64 {
 }
 
 /// Lets time pass, and checks all the time that no hive that runs shows less than before, for keys that nothing removes.
-struct Watch(Vec<BTreeMap<u64, u64>>);
+struct Watch(Vec<BTreeMap<u64, u64>>, Vec<Option<Incarnation>>);
 
 impl Watch {
     fn new(cluster: &Cluster) -> Watch {
-        Watch((0..cluster.hives()).map(|_| BTreeMap::new()).collect())
+        let nothing = (0..cluster.hives()).map(|_| BTreeMap::new()).collect();
+        Watch(nothing, vec![None; cluster.hives()])
     }
 
     #[track_caller]
     fn look(&mut self, cluster: &Cluster) {
         for (hive, seen) in self.0.iter_mut().enumerate() {
+            let incarnation =
+                cluster.registry(|view| view.hive(HiveId(hive as u32)).map(|entry| entry.incarnation));
+            // the views of the next process begin anew; it may have started since the last look
+            if std::mem::replace(&mut self.1[hive], incarnation) != incarnation || !cluster.is_running(hive) {
+                seen.clear()
+            }
             if !cluster.is_running(hive) {
-                // the views of the next process begin anew
-                seen.clear();
                 continue;
             }
             let now = shown(cluster.hive(hive));
