@@ -138,7 +138,7 @@ impl Hives {
 
     /// Starts a hive beside what the others do. [`Hives::add`] takes it.
     pub(crate) fn start_alone(&self, hive: usize) -> (Runtime, Member) {
-        let (runtime, started) = start(&self.net, ALL[hive], &*self.tweak);
+        let (runtime, started) = start(&self.net, ALL[hive], &*self.tweak, self.apps);
         (runtime, started.unwrap())
     }
 
@@ -152,7 +152,7 @@ impl Hives {
         let mut options = ClusterOptions::new(ALL[hive], ALL, 7);
         (self.tweak)(&mut options);
         let port = self.net.port(ALL[hive], runtime.handle().clone());
-        let starting = Member::start(Hive::builder().app::<Counters>(), options, port);
+        let starting = Member::start((self.apps)(), options, port);
         let started = runtime.block_on(async { tokio::time::timeout(time, starting).await });
         self.net.end(ALL[hive]);
         runtime.shutdown_background();
