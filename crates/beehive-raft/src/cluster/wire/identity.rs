@@ -5,8 +5,8 @@ use beehive_core::HiveId;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// The versions of the protocol that this program speaks, from the lowest to the highest.
-pub(super) const VERSIONS: (u16, u16) = (1, 1);
+/// The versions of the protocol that this program speaks, from the lowest to the highest. They include the calls between hives.
+pub(super) const VERSIONS: (u16, u16) = (2, 2);
 
 /// What a hive says about itself when it connects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
