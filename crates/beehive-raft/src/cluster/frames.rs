@@ -128,6 +128,8 @@ pub(crate) enum RegistryAnswer {
         life: u64,
         /// The entry of the registry's log that names this life as a member.
         as_of: Option<LogId>,
+        /// What the caller has promised to the called hive, if it has begun to be a member.
+        promises: Vec<(GroupId, Promise)>,
     },
 }
 

@@ -10,7 +10,7 @@ use super::node::Node;
 use super::options::ClusterError;
 use super::promises::{Position, Promise};
 use super::transport::Channel;
-use super::types::{GroupId, MemberId};
+use super::types::GroupId;
 use crate::limits::{ATTEMPT_WITHIN, RETRY};
 use beehive_core::HiveId;
 use beehive_protocol::codec::{decode_many, encode_many};
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 pub(crate) type Positions = BTreeMap<GroupId, Position>;
 
 /// What the hives say that had not answered when enough had.
-pub(crate) struct Late(mpsc::UnboundedReceiver<Result<MemberId, ClusterError>>);
+pub(crate) struct Late(mpsc::UnboundedReceiver<Result<(), ClusterError>>);
 
 impl Late {
     /// Nobody says anything more.
@@ -42,8 +42,8 @@ impl Late {
 }
 
 /// Greets the other hives. Completes when all of them have answered, or a majority if the log of the registry says who the members
-/// are. Returns the members of the cluster.
-pub(crate) async fn greet(node: &Arc<Node>) -> Result<(Vec<MemberId>, Late), ClusterError> {
+/// are.
+pub(crate) async fn greet(node: &Arc<Node>) -> Result<Late, ClusterError> {
     let (as_of, known) = node.store(GroupId::REGISTRY).read(|log| log.members());
     let positions = node.disk.as_ref().map(|disk| disk.0.positions()).unwrap_or_default();
     let needed = match known.is_empty() {
@@ -64,18 +64,17 @@ pub(crate) async fn greet(node: &Arc<Node>) -> Result<(Vec<MemberId>, Late), Clu
         })
     }
     drop(sender);
-    let mut members = vec![node.me];
-    while members.len() <= needed {
+    for _ in 0..needed {
         match answers.recv().await {
-            Some(met) => members.push(met?),
+            Some(met) => met?,
             None => return Err(ClusterError::Alone { why: "the hive stops".to_string() }),
         }
     }
-    Ok((if known.is_empty() { members } else { known }, Late(answers)))
+    Ok(Late(answers))
 }
 
 /// Greets a hive until it answers.
-async fn meet(node: &Node, peer: HiveId, positions: &Positions) -> Result<MemberId, ClusterError> {
+async fn meet(node: &Node, peer: HiveId, positions: &Positions) -> Result<(), ClusterError> {
     let request = encode_many(&RegistryCall::Hello { life: node.me.life, as_of: node.member_as_of() });
     loop {
         let answer = node.transport.call(peer, Channel::Registry, request.clone());
@@ -85,20 +84,31 @@ async fn meet(node: &Node, peer: HiveId, positions: &Positions) -> Result<Member
                 Ok(RegistryAnswer::Hello { life, as_of, promises })
                     if node.lives.lock().meet(peer, life, as_of) =>
                 {
-                    // on the first start of a life, they are of this start
-                    if node.is_return()
-                        && let Some(what) = missing(positions, &promises)
-                    {
-                        return Err(ClusterError::RolledBack { peer, what });
-                    }
-                    node.lives.lock().has_answered(peer);
-                    return Ok(MemberId { hive: peer, life });
+                    return remembers(node, peer, positions, &promises);
                 }
                 _ => {}
             }
         }
         node.platform.sleep(RETRY).await
     }
+}
+
+/// Another hive says what this one has promised. Checks that its logs, as the start has found them, have it. From then on, calls of
+/// the other hive are answered.
+pub(crate) fn remembers(
+    node: &Node,
+    peer: HiveId,
+    positions: &Positions,
+    promises: &[(GroupId, Promise)],
+) -> Result<(), ClusterError> {
+    // on the first start of a life, they are of this start
+    if node.is_return()
+        && let Some(what) = missing(positions, promises)
+    {
+        return Err(ClusterError::RolledBack { peer, what });
+    }
+    node.lives.lock().has_answered(peer);
+    Ok(())
 }
 
 /// Returns what is missing of what this hive has promised.

@@ -188,13 +188,18 @@ impl Group {
         self.replaces_with.lock().take_if(|(with, _)| *with == member);
     }
 
-    /// Checks whether this member leads, and another one has nearly the whole log.
-    pub(crate) fn is_near(&self, member: MemberId) -> bool {
+    /// Returns the index up to which another member has the log, if this one leads and knows it, and that of the last entry.
+    pub(crate) fn replicated(&self, member: MemberId) -> (Option<u64>, u64) {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        let matched = metrics.replication.as_ref().and_then(|members| *members.get(&member)?);
-        let last = metrics.last_log_index.unwrap_or_default();
-        matched.is_some_and(|matched| last.saturating_sub(matched.index) <= HANDED_OVER_BEHIND)
+        let has = metrics.replication.as_ref().and_then(|members| *members.get(&member)?);
+        (has.map(|has| has.index), metrics.last_log_index.unwrap_or_default())
+    }
+
+    /// Checks whether this member leads, and another one has nearly the whole log.
+    pub(crate) fn is_near(&self, member: MemberId) -> bool {
+        let (has, last) = self.replicated(member);
+        has.is_some_and(|has| last.saturating_sub(has) <= HANDED_OVER_BEHIND)
     }
 
     /// The hive leads the colony.

@@ -242,7 +242,19 @@ async fn begin(
     let replica = Arc::new(Decisions::default());
     // A hive that returns votes only when others have confirmed that it remembers its promises. On the first start there are none,
     // and the group must exist when the first of the hives founds it.
-    let returned = if node.is_return() { Some(greet(node).await?) } else { None };
+    let mut is_replaced = false;
+    let mut greeted = match node.is_return() {
+        true => match greet(node).await {
+            // its first start ended before the registry knew it
+            Err(ClusterError::Forgotten { .. }) if may_replace(node) => {
+                is_replaced = true;
+                None
+            }
+            greeted => Some(greeted?),
+        },
+        false => None,
+    };
+    let positions = node.disk.as_ref().map(|disk| disk.0.positions()).unwrap_or_default();
     let registry_group = Group::start(node, GroupId::REGISTRY, replica.clone(), None).await?;
     let registry: Arc<dyn Registry> = Arc::new(RaftRegistry { node: node.clone(), replica: replica.clone() });
     let offices = Offices::default();
@@ -250,31 +262,41 @@ async fn begin(
     node.spawn(detector::run(node.clone(), replica.clone()));
     node.spawn(keep(node.clone(), replica.clone(), offices.clone()));
 
-    let (members, late) = match returned {
-        Some(greeted) => {
-            // if all hives return, nobody leads
-            node.begin_to_elect();
-            greeted
-        }
-        None => match greet(node).await {
-            Err(ClusterError::Forgotten { .. }) if node.options.replaces => {
-                *waits_for =
-                    "the others do not replace the earlier life of this hive: a majority of them has to run";
-                tracing::info!("this hive takes the place of its earlier life");
-                (replace::replace(node, &*registry, &replica, &registry_group).await?, Late::nothing())
+    if greeted.is_some() {
+        // if all hives return, nobody leads
+        node.begin_to_elect()
+    } else if !is_replaced {
+        greeted = match greet(node).await {
+            Err(ClusterError::Forgotten { .. }) if may_replace(node) => {
+                is_replaced = true;
+                None
             }
-            greeted => greeted?,
-        },
-    };
-    if node.options.hives().first() == Some(&node.me.hive) {
-        node.lives.lock().found();
-        registry_group.found(members.iter().copied()).await?
+            greeted => Some(greeted?),
+        };
+        if greeted.is_some() && node.options.hives().first() == Some(&node.me.hive) {
+            // with the lives that are known now: a hive that was greeted may have begun another one since
+            let others = node.lives.lock().found();
+            registry_group.found(others.into_iter().chain([node.me])).await?
+        }
     }
+    let cluster = (&*registry, &*replica, &*registry_group);
+    if is_replaced {
+        *waits_for = NOT_REPLACED;
+        tracing::info!("this hive takes the place of its earlier life");
+        replace::replace(node, cluster, &positions).await?
+    }
+    let late = greeted.map_or_else(Late::nothing, |late| late);
 
     *waits_for = "the registry has no majority";
     let (incarnation, lane) = join(node, &*registry, &replica).await;
     let colonies = found(node, &*registry, &replica).await;
+    if node.is_return() && !is_replaced && replace::is_incomplete(node, &replica, &registry_group) {
+        *waits_for = NOT_REPLACED;
+        tracing::info!("this hive goes on to take the place of its earlier life");
+        replace::replace(node, cluster, &positions).await?
+    }
     *waits_for = "a colony has no majority";
+    let members = replace::members(node, &registry_group).await;
     let logs = take(node, &members, (&*registry, &replica), &colonies, &offices).await?;
     // The logs name lanes of other hives, and what the registry has decided. The replica must know them
     let known = logs.iter().map(|(_, state)| state.known).max().unwrap_or_default();
@@ -303,6 +325,14 @@ async fn begin(
     node.spawn(lost::tell(node.clone(), hive.clone(), replica.clone()));
     node.spawn(watch_life(node.clone(), hive.clone(), replica.clone(), incarnation, late));
     Ok(Member { node: node.clone(), hive, replica })
+}
+
+const NOT_REPLACED: &str =
+    "the others do not replace the earlier life of this hive: a majority of them has to run";
+
+/// Checks whether this hive may take the place of an earlier life: it is told to, and the folder is not that of a member.
+fn may_replace(node: &Node) -> bool {
+    node.options.replaces && node.member_as_of().is_none()
 }
 
 /// Returns an index of the registry that is not lower than that of any decision so far.
@@ -384,7 +414,10 @@ async fn take(
             node.platform.sleep(RETRY).await
         };
         let Some(state) = group.colony.clone() else { continue };
-        group.found(members.iter().copied()).await?;
+        let exists = replica.read(|state| state.colony(*colony).is_some_and(|entry| entry.leader.is_some()));
+        if !exists {
+            group.found(members.iter().copied()).await?
+        }
         let (term, state) = loop {
             let term = group.lead(node, &state).await;
             let leads = || {

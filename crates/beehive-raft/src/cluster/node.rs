@@ -226,6 +226,11 @@ impl Lives {
         is_known
     }
 
+    /// Checks whether a hive has not said yet what this one has promised to it.
+    pub(crate) fn is_silent(&self, hive: HiveId) -> bool {
+        self.silent.contains(&hive)
+    }
+
     /// A hive has said what this one has promised to it.
     pub(crate) fn has_answered(&mut self, hive: HiveId) {
         self.silent.remove(&hive);
@@ -236,9 +241,10 @@ impl Lives {
         self.are_founded
     }
 
-    /// The groups are made of the lives that are known now.
-    pub(crate) fn found(&mut self) {
-        self.are_founded = true
+    /// The groups are made of the lives that are known now. Returns them.
+    pub(crate) fn found(&mut self) -> Vec<MemberId> {
+        self.are_founded = true;
+        self.known.iter().map(|(hive, known)| MemberId { hive: *hive, life: known.life }).collect()
     }
 
     /// The groups are made of these members, as an entry of the registry's log says.

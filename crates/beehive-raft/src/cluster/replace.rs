@@ -11,10 +11,12 @@
 //! A member that has forgotten votes or entries must not vote as what it was: see [`MemberId`]. Its place is taken by a change of the
 //! membership, to which a majority of the members agrees, the earlier life counted among them. So whatever was committed with the
 //! earlier life is with one of them, as after any death, and nothing is replaced where too many are gone. A step that was carried out
-//! is not repeated, so the leaders may change meanwhile, and the new hive may end halfway: it is replaced by the next life.
+//! is not repeated, so the leaders may change meanwhile. The new life may end halfway. If it returns with its folder, it goes on from
+//! there; if not, the next life replaces it, too.
 
 use super::folds::Decisions;
 use super::frames::{RegistryAnswer, RegistryCall};
+use super::greeting::{Positions, remembers};
 use super::group::Group;
 use super::node::Node;
 use super::options::ClusterError;
@@ -22,7 +24,7 @@ use super::transport::Channel;
 use super::types::{GroupId, LogId, MemberId};
 use crate::limits::{ATTEMPT_WITHIN, HEARD_FOR, REPLACED_EVERY};
 use beehive_core::HiveId;
-use beehive_core::registry::{ColonyId, Registry};
+use beehive_core::registry::Registry;
 use beehive_protocol::codec::{decode_many, encode_many};
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{ChangeMembers, EmptyNode};
@@ -33,8 +35,10 @@ use std::sync::Arc;
 struct Membership {
     /// The entry of the log that says so.
     as_of: Option<LogId>,
-    /// Those that vote. While the membership changes, those that vote before or after that.
+    /// Those that vote. While the membership changes, those that vote after that.
     voters: BTreeSet<MemberId>,
+    /// Whether the membership changes.
+    is_joint: bool,
     /// All, with those that learn.
     members: BTreeSet<MemberId>,
     /// Whether the group has committed this, and no change is under way.
@@ -48,11 +52,14 @@ impl Membership {
         let stored = &metrics.membership_config;
         let is_applied = stored.log_id().as_ref() <= metrics.last_applied.as_ref();
         let membership = stored.membership();
+        let configs = membership.get_joint_config();
+        let is_joint = configs.len() > 1;
         Membership {
             as_of: *stored.log_id(),
-            voters: membership.voter_ids().collect(),
+            voters: configs.last().cloned().unwrap_or_default(),
+            is_joint,
             members: membership.nodes().map(|(member, _)| *member).collect(),
-            is_settled: is_applied && membership.get_joint_config().len() == 1,
+            is_settled: is_applied && !is_joint,
         }
     }
 
@@ -67,21 +74,57 @@ impl Membership {
     }
 }
 
+/// The registry, this hive's replica of it, and its group.
+type Cluster<'a> = (&'a dyn Registry, &'a Decisions, &'a Group);
+
+/// Returns the groups of the colonies that exist and of which this hive is a member.
+fn of_colonies(node: &Node, replica: &Decisions) -> Vec<GroupId> {
+    replica.read(|state| {
+        // a colony that nobody has led yet may not have a group
+        let exist = state.colonies().filter(|(_, entry)| !entry.is_dead && entry.leader.is_some());
+        let here = exist.filter(|(_, entry)| entry.members.contains(&node.me.hive));
+        here.map(|(colony, _)| GroupId(colony.0)).collect()
+    })
+}
+
+/// Checks whether this hive has begun to take the place of an earlier life, and has not finished that: as far as its own logs
+/// say, it is no member of some of its groups, or the membership of one changes.
+pub(crate) fn is_incomplete(node: &Node, replica: &Decisions, registry_group: &Group) -> bool {
+    let is_joint = |group: &Group| Membership::of(group).is_joint;
+    let lacks = |id: GroupId| !node.store(id).read(|log| log.members()).1.contains(&node.me);
+    let colonies = of_colonies(node, replica);
+    is_joint(registry_group)
+        || colonies.iter().any(|id| lacks(*id) || node.group(*id).is_some_and(|group| is_joint(&group)))
+}
+
+/// Waits until the members of the registry's group are certain, and returns them.
+pub(crate) async fn members(node: &Node, registry_group: &Group) -> Vec<MemberId> {
+    loop {
+        let Membership { voters, is_settled, .. } = Membership::of(registry_group);
+        if is_settled && !voters.is_empty() {
+            return voters.into_iter().collect();
+        }
+        node.platform.sleep(REPLACED_EVERY).await
+    }
+}
+
 /// Asks the other hives to let this one take the place of its earlier life, until it has it in the registry's group and in those of
-/// all its colonies. Returns the members of the registry's group.
+/// all its colonies.
 pub(crate) async fn replace(
     node: &Arc<Node>,
-    registry: &dyn Registry,
-    replica: &Decisions,
-    registry_group: &Group,
-) -> Result<Vec<MemberId>, ClusterError> {
+    (registry, replica, registry_group): Cluster<'_>,
+    positions: &Positions,
+) -> Result<(), ClusterError> {
     let begun = node.platform.now();
     let asks = async {
         loop {
             for peer in &node.options.peers {
-                let is_heard = ask(node, *peer).await;
-                if is_heard && node.platform.now() > begun + HEARD_FOR + node.options.suspect_after {
-                    return ClusterError::Runs { peer: *peer };
+                match ask(node, *peer, positions).await {
+                    Err(error) => return error,
+                    Ok(true) if node.platform.now() > begun + HEARD_FOR + node.options.suspect_after => {
+                        return ClusterError::Runs { peer: *peer };
+                    }
+                    Ok(_) => {}
                 }
             }
             node.platform.sleep(REPLACED_EVERY).await
@@ -91,25 +134,19 @@ pub(crate) async fn replace(
         until(node, registry_group).await;
         // the replica knows all colonies then
         registry.wait(super::member::present(node, registry).await).await;
-        let colonies: Vec<ColonyId> = replica.read(|state| {
-            let here =
-                state.colonies().filter(|(_, entry)| !entry.is_dead && entry.members.contains(&node.me.hive));
-            here.map(|(colony, _)| colony).collect()
-        });
-        for colony in colonies {
+        for id in of_colonies(node, replica) {
             let group = loop {
-                match node.group(GroupId(colony.0)) {
+                match node.group(id) {
                     Some(group) => break group,
                     None => node.platform.sleep(REPLACED_EVERY).await,
                 }
             };
             until(node, &group).await
         }
-        Membership::of(registry_group).voters.into_iter().collect()
     };
     tokio::select! {
         biased;
-        members = replaced => Ok(members),
+        () = replaced => Ok(()),
         error = asks => Err(error),
     }
 }
@@ -122,18 +159,29 @@ async fn until(node: &Node, group: &Group) {
 }
 
 /// Asks a hive once. Returns whether it hears the earlier life.
-async fn ask(node: &Node, peer: HiveId) -> bool {
+///
+/// # Errors
+///
+/// Returns an error if this hive has promised it something that is not in its logs.
+async fn ask(node: &Node, peer: HiveId, positions: &Positions) -> Result<bool, ClusterError> {
     let request = encode_many(&RegistryCall::Replace { life: node.me.life });
     let answer = node.transport.call(peer, Channel::Registry, request);
-    let Some(Ok(answer)) = node.within(ATTEMPT_WITHIN, answer).await else { return false };
+    let Some(Ok(answer)) = node.within(ATTEMPT_WITHIN, answer).await else { return Ok(false) };
     match decode_many("an answer to `Replace`", &answer) {
-        Ok(RegistryAnswer::Replaces { life, as_of }) => {
-            // from now on, calls of this member are answered
-            node.lives.lock().meet(peer, life, as_of);
-            false
+        Ok(RegistryAnswer::Replaces { life, as_of, promises }) => {
+            // from now on, calls of this member are answered, and what it says later may be of this start
+            let is_first = {
+                let mut lives = node.lives.lock();
+                lives.meet(peer, life, as_of);
+                lives.is_silent(peer)
+            };
+            if is_first {
+                remembers(node, peer, positions, &promises)?
+            }
+            Ok(false)
         }
-        Ok(RegistryAnswer::Founded) => true,
-        _ => false,
+        Ok(RegistryAnswer::Founded) => Ok(true),
+        _ => Ok(false),
     }
 }
 
@@ -167,24 +215,40 @@ pub(crate) fn admit(node: &Arc<Node>, member: MemberId) -> Option<RegistryAnswer
             })
         }
     }
-    Some(RegistryAnswer::Replaces { life: node.me.life, as_of: node.member_as_of() })
+    let promises = node.promises.lock().of(member);
+    Some(RegistryAnswer::Replaces { life: node.me.life, as_of: node.member_as_of(), promises })
 }
 
 /// Replaces the earlier life of a member in a group that this hive leads.
 async fn replace_in(node: &Node, group: &Group, member: MemberId) -> Result<(), String> {
-    let before = Membership::of(group);
+    let change = |changes| async {
+        let changed = group.raft.change_membership(changes, false).await;
+        changed.map(drop).map_err(|error| error.to_string())
+    };
+    let mut before = Membership::of(group);
+    if before.is_joint {
+        // an earlier leader has begun to change it
+        change(ChangeMembers::ReplaceAllVoters(before.voters)).await?;
+        before = Membership::of(group)
+    }
     let earlier = before.earlier(member);
     if earlier.is_empty() && !before.members.contains(&member) {
         // the hive has never been a member
         return Ok(());
     }
-    let change = |changes| async {
-        let changed = group.raft.change_membership(changes, false).await;
-        changed.map(drop).map_err(|error| error.to_string())
-    };
-    if !before.members.contains(&member) {
-        change(ChangeMembers::AddNodes(BTreeMap::from([(member, EmptyNode::new())]))).await?
+    // lives that have ended before they voted
+    let learners: BTreeSet<MemberId> = &earlier - &before.voters;
+    let mut changes = Vec::new();
+    if !learners.is_empty() {
+        changes.push(ChangeMembers::RemoveNodes(learners))
     }
+    if !before.members.contains(&member) {
+        changes.push(ChangeMembers::AddNodes(BTreeMap::from([(member, EmptyNode::new())])))
+    }
+    if !changes.is_empty() {
+        change(ChangeMembers::Batch(changes)).await?
+    }
+    let mut ended_at = u64::MAX;
     let voters = loop {
         let now = node.platform.now();
         if !group.replaces_with(member, now) || !group.leadership().is_here {
@@ -196,18 +260,16 @@ async fn replace_in(node: &Node, group: &Group, member: MemberId) -> Result<(), 
         let voters = Membership::of(group).voters;
         let stay = &voters - &earlier;
         let lives = |voter: &&MemberId| **voter == node.me || node.hearing.trusts(voter.hive, now);
-        if group.is_near(member) && stay.iter().filter(lives).count() * 2 > voters.len() {
+        let (has, last) = group.replicated(member);
+        // under load, it is never quite there
+        let is_near = group.is_near(member) || has.is_some_and(|has| has >= ended_at);
+        if is_near && stay.iter().filter(lives).count() * 2 > voters.len() {
             break stay.into_iter().chain([member]).collect();
         }
+        ended_at = last;
         node.platform.sleep(REPLACED_EVERY).await
     };
-    // a change that an earlier leader has begun is carried out first, and then another one
     change(ChangeMembers::ReplaceAllVoters(voters)).await?;
-    let learners: BTreeSet<MemberId> = &earlier - &before.voters;
-    if !learners.is_empty() {
-        // lives that have ended before they were voters
-        change(ChangeMembers::RemoveNodes(learners)).await?
-    }
     tracing::info!(group = group.id.0, %member, "a hive has taken the place of its earlier life");
     Ok(())
 }

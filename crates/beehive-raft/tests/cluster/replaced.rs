@@ -108,6 +108,56 @@ fn a_replacement_that_was_cut_short_is_made_again() {
     any_two_are_enough(hives, &ledger, |hives, hive| disks.power_fails(hives, hive), 1)
 }
 
+/// The new life ends while it replaces the earlier one, at one moment after the other, and returns with its folder.
+#[test]
+fn a_replacement_that_was_cut_short_goes_on_with_the_folder() {
+    for after in [20, 60, 100, 140, 200] {
+        let disks = Disks::new(900 + after);
+        let mut hives = on(&disks);
+        let ledger = Ledger::default();
+        count(&hives, &ledger, 8);
+        disks.power_fails(&mut hives, 2);
+        disks.replace(2, 950 + after);
+        hives.start_for(2, Duration::from_millis(after));
+        disks.of(2).power_off();
+        std::thread::sleep(Duration::from_millis(50));
+        disks.of(2).power_on();
+        must_start(&mut hives, 2);
+        count(&hives, &ledger, 1);
+        ledger.check(&hives);
+        any_two_are_enough(
+            hives,
+            &ledger,
+            |hives, hive| disks.power_fails(hives, hive),
+            after as usize / 10 % 2,
+        )
+    }
+}
+
+/// The start ends before any other hive has answered, and is made again.
+#[test]
+fn a_start_that_was_in_vain_is_made_again() {
+    let disks = Disks::new(980);
+    let of_hives = disks.clone();
+    let mut hives = Hives::with(move |options| {
+        of_hives.use_in(options);
+        options.replaces = true;
+        options.start_within = Duration::from_secs(7)
+    });
+    let ledger = Ledger::default();
+    count(&hives, &ledger, 2);
+    disks.power_fails(&mut hives, 2);
+    disks.replace(2, 981);
+    hives.net.isolate(ALL[2], &[ALL[0], ALL[1]]);
+    let refused = hives.start_again(2);
+    assert!(matches!(&refused, Err(ClusterError::Alone { .. })), "{refused:?}");
+    hives.net.heal();
+    must_start(&mut hives, 2);
+    count(&hives, &ledger, 2);
+    ledger.check(&hives);
+    any_two_are_enough(hives, &ledger, |hives, hive| disks.power_fails(hives, hive), 0)
+}
+
 /// While a hive is replaced, its messages go on, and the others hand over or lose what they lead.
 #[test]
 fn a_hive_is_replaced_while_the_leaders_change() {
@@ -141,7 +191,7 @@ fn where_too_many_are_gone_nobody_is_replaced() {
     let mut hives = Hives::with(move |options| {
         of_hives.use_in(options);
         options.replaces = true;
-        options.start_within = Duration::from_secs(12)
+        options.start_within = Duration::from_secs(7)
     });
     let ledger = Ledger::default();
     count(&hives, &ledger, 2);
