@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 pub(crate) struct Credits {
     /// Total number of credits, free or taken.
     limit: u32,
-    /// Whether who finds too few of them waits. If not, it fails, or does without.
+    /// Whether who finds too few of them waits, or does without. If not, it fails.
     are_waited_for: bool,
     /// Number of free credits. A waiting task creates its `Notified` before it reads this number, and the
     /// thread in `give_back` adds the credits before it notifies. Therefore either the task reads the new
@@ -26,14 +26,14 @@ pub(crate) struct Credits {
 }
 
 impl Credits {
-    /// Creates the credits of a sender outside, which waits when there are too few.
+    /// Creates the credits of a sender outside, which waits when there are too few, or of a tick, which is skipped then.
     pub(crate) fn new(limit: u32) -> Arc<Credits> {
         let free = AtomicU32::new(limit);
         Arc::new(Credits { limit, are_waited_for: true, free, returned: Arc::default() })
     }
 
-    /// Creates credits for which nobody waits: those of timers and ticks.
-    pub(crate) fn of_clock(limit: u32) -> Arc<Credits> {
+    /// Creates credits for which nobody waits: those of timers. Who finds too few fails.
+    pub(crate) fn of_timers(limit: u32) -> Arc<Credits> {
         let free = AtomicU32::new(limit);
         Arc::new(Credits { limit, are_waited_for: false, free, returned: Arc::default() })
     }
@@ -160,7 +160,7 @@ impl Cause {
         Cause::of(Taken { credits: credits.clone(), count }, in_flight)
     }
 
-    /// Checks whether this work holds credits for which a sender waits.
+    /// Checks whether this work holds credits whose return somebody can wait for: without them, nothing fails.
     pub(crate) fn holds_up_senders(&self) -> bool {
         self.taken.as_ref().is_some_and(|taken| taken.credits.are_waited_for)
     }

@@ -10,8 +10,7 @@
 //! would stop those outside for an hour. A sweep holds it up until its last visit; it counts from its last step, so nobody waits
 //! for a sweep that goes on.
 //!
-//! What a timer or a tick has caused is not held. Nobody waits for their credits: if all are taken, a handler that sets a timer
-//! fails, and a tick is skipped.
+//! What a timer has caused is not held. Nobody waits for the credits of timers: if all are taken, a handler that sets a timer fails.
 
 use crate::hive::admission::credits::Cause;
 use crate::limits;

@@ -65,7 +65,7 @@ impl PartVisits<'_> {
     fn begin_in(&mut self, log: LogAt) -> Option<Arc<Cause>> {
         let credits = {
             let mut parts = self.visits.parts.lock();
-            parts.entry((self.part, log)).or_insert_with(|| Credits::of_clock(1)).clone()
+            parts.entry((self.part, log)).or_insert_with(|| Credits::new(1)).clone()
         };
         let cause = credits.take_all(1).then(|| Cause::new(&credits, 1, self.in_flight));
         self.causes.push((log, cause.clone()));

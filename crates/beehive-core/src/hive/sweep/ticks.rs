@@ -87,7 +87,7 @@ pub(crate) fn every<A: Handlers + Handles<Tick<N>>, const N: u32>(
         turn.hive.timers.at(next, Box::new(move |turn| fire::<A, N>(app, period, one, turn)));
     }
 
-    let one = Credits::of_clock(1);
+    let one = Credits::new(1);
     let first = hive.now() + period;
     hive.timers.at(first, Box::new(move |turn| fire::<A, N>(app, period, one, turn)));
 }

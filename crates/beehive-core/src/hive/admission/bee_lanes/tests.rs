@@ -326,7 +326,7 @@ fn a_sweep_holds_no_cause_as_long_as_it_makes_steps() {
 fn what_a_timer_has_caused_is_not_held() {
     let (lanes, _) = lanes();
     send(&lanes, &[id(2, 0)]);
-    let clock = Outside { credits: crate::hive::admission::credits::Credits::of_clock(1), ..Outside::new() };
+    let clock = Outside { credits: crate::hive::admission::credits::Credits::of_timers(1), ..Outside::new() };
     assert!(clock.send(&lanes, 1, 1..3 * WINDOW).is_some());
     assert!(!clock.is_held())
 }

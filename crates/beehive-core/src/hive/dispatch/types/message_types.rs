@@ -421,7 +421,7 @@ impl Types {
         Arc::new(Types {
             io,
             kinds: RwLock::default(),
-            timers: Credits::of_clock(limits::TIMERS_WAITING_MAX as u32),
+            timers: Credits::of_timers(limits::TIMERS_WAITING_MAX as u32),
             logged: LoggedTypes::default(),
             named: RwLock::default(),
             clash: Mutex::default(),
