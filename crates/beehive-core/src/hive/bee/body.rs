@@ -3,9 +3,10 @@
 
 use crate::hive::bee::app::AppRuntime;
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::bee::executed::Executed;
 use crate::hive::bee::lifecycle::Bee;
 use crate::hive::bee::mailbox::Queue;
-use crate::hive::bee::pending::{Executed, PendingRuns};
+use crate::hive::bee::pending::PendingRuns;
 use crate::hive::bee::traffic::Traffic;
 use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::sender::queue::SenderQueue;

@@ -23,6 +23,7 @@ pub(crate) mod bee_table;
 pub(crate) mod body;
 pub(crate) mod delivery;
 pub(crate) mod elsewhere;
+pub(crate) mod executed;
 pub(crate) mod leaving;
 pub(crate) mod lifecycle;
 pub(crate) mod mailbox;

@@ -12,6 +12,8 @@
 //! A run does not take part in a round that had begun before it: the majority may have confirmed the leader before the run has
 //! read.
 
+use crate::hive::consensus::log_client::LogClient;
+use crate::mutant::Mutant;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +49,7 @@ impl<W: ?Sized> Default for Confirmations<W> {
 impl<W: ?Sized> Confirmations<W> {
     /// Lets a bee wait for the first round that begins after this call. `asked` is the newest round for which it waits already.
     /// Returns the round, and whether the caller must begin it.
-    pub(crate) fn wait(&self, bee: impl FnOnce() -> Arc<W>, asked: u64) -> (u64, bool) {
+    fn wait(&self, bee: impl FnOnce() -> Arc<W>, asked: u64) -> (u64, bool) {
         let mut rounds = self.rounds.lock();
         let begins = !rounds.is_under_way && !rounds.is_over;
         if begins {
@@ -63,13 +65,13 @@ impl<W: ?Sized> Confirmations<W> {
     }
 
     /// Checks whether a round is confirmed.
-    pub(crate) fn is_confirmed(&self, round: u64) -> bool {
+    fn is_confirmed(&self, round: u64) -> bool {
         round <= self.confirmed.load(Ordering::Acquire)
     }
 
     /// Notes that a round is confirmed. Returns the bees that waited for it, and the round that the caller must begin, if there is
     /// one.
-    pub(crate) fn confirm(&self, round: u64) -> (Vec<Arc<W>>, Option<u64>) {
+    fn confirm(&self, round: u64) -> (Vec<Arc<W>>, Option<u64>) {
         let mut rounds = self.rounds.lock();
         if round != rounds.begun || !rounds.is_under_way {
             return (Vec::new(), None);
@@ -92,6 +94,51 @@ impl<W: ?Sized> Confirmations<W> {
         let mut waiting = std::mem::take(&mut rounds.waiting);
         waiting.append(&mut rounds.next);
         waiting
+    }
+}
+
+impl<W: ?Sized> LogClient<W> {
+    /// Lets a bee wait until the journal confirms, after this call, that the hive leads the log: see [`Confirmations`]. `asked` is
+    /// the newest confirmation for which the bee waits already. Returns the number of the confirmation; 0 if nobody else can lead
+    /// the log.
+    pub(crate) fn confirm(&self, bee: impl FnOnce() -> Arc<W>, asked: u64) -> u64 {
+        let Some(confirmations) = &self.confirmations else { return 0 };
+        if self.lanes.breaks(Mutant::ReadUnconfirmed) {
+            return 0;
+        }
+        let (round, begins) = confirmations.wait(bee, asked);
+        if begins {
+            self.begin_confirmation(round)
+        }
+        round
+    }
+
+    fn begin_confirmation(&self, round: u64) {
+        // without the lock, because the journal may take its time
+        let journal = self.journal.lock().clone();
+        if let Some(journal) = journal {
+            journal.confirm(round)
+        }
+    }
+
+    /// Checks whether the journal has confirmed that the hive leads the log.
+    #[inline]
+    pub(crate) fn is_confirmed(&self, confirmation: u64) -> bool {
+        self.confirmations.as_ref().is_none_or(|confirmations| confirmations.is_confirmed(confirmation))
+    }
+
+    /// Notes that the journal has confirmed that the hive leads the log. Returns the bees that waited for this.
+    pub(crate) fn confirmed(&self, round: u64) -> Vec<Arc<W>> {
+        let Some(confirmations) = self.confirmations.as_ref().filter(|_| !self.is_deposed()) else {
+            return Vec::new();
+        };
+        let (bees, next) = confirmations.confirm(round);
+        // after the confirmation, so that who sees the new version sees that, too
+        self.version.fetch_add(1, Ordering::Release);
+        if let Some(next) = next {
+            self.begin_confirmation(next)
+        }
+        bees
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) struct LogClient<W: ?Sized> {
     /// needs both locks takes that of `state` first.
     pub(crate) outline: Mutex<Outline>,
     /// Incremented with each journal decision.
-    version: AtomicU64,
+    pub(super) version: AtomicU64,
     /// Whether an entry is open. Threads read this without the lock. A thread that has added a run to the open entry
     /// reads either `true`, which it has set itself, or `false` because another thread has since appended the entry.
     pub(super) is_open: AtomicBool,
@@ -618,49 +618,6 @@ impl<W: ?Sized> LogClient<W> {
     #[must_use]
     pub(crate) async fn commit(&self, record: Record) -> bool {
         self.say(record).await.is_ok()
-    }
-
-    /// Lets a bee wait until the journal confirms, after this call, that the hive leads the log: see [`Confirmations`]. `asked` is
-    /// the newest confirmation for which the bee waits already. Returns the number of the confirmation; 0 if nobody else can lead
-    /// the log.
-    pub(crate) fn confirm(&self, bee: impl FnOnce() -> Arc<W>, asked: u64) -> u64 {
-        let Some(confirmations) = &self.confirmations else { return 0 };
-        if self.lanes.breaks(Mutant::ReadUnconfirmed) {
-            return 0;
-        }
-        let (round, begins) = confirmations.wait(bee, asked);
-        if begins {
-            self.begin_confirmation(round)
-        }
-        round
-    }
-
-    fn begin_confirmation(&self, round: u64) {
-        // without the lock, because the journal may take its time
-        let journal = self.journal.lock().clone();
-        if let Some(journal) = journal {
-            journal.confirm(round)
-        }
-    }
-
-    /// Checks whether the journal has confirmed that the hive leads the log.
-    #[inline]
-    pub(crate) fn is_confirmed(&self, confirmation: u64) -> bool {
-        self.confirmations.as_ref().is_none_or(|confirmations| confirmations.is_confirmed(confirmation))
-    }
-
-    /// Notes that the journal has confirmed that the hive leads the log. Returns the bees that waited for this.
-    pub(crate) fn confirmed(&self, round: u64) -> Vec<Arc<W>> {
-        let Some(confirmations) = self.confirmations.as_ref().filter(|_| !self.is_deposed()) else {
-            return Vec::new();
-        };
-        let (bees, next) = confirmations.confirm(round);
-        // after the confirmation, so that who sees the new version sees that, too
-        self.version.fetch_add(1, Ordering::Release);
-        if let Some(next) = next {
-            self.begin_confirmation(next)
-        }
-        bees
     }
 
     /// Returns the fate of an entry. The caller must not have released or [taken back](LogClient::taken_back) its run in this

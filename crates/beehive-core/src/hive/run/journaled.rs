@@ -6,8 +6,9 @@ use crate::cell::CellSet;
 use crate::hive::admission::outside_lanes::Numbers;
 use crate::hive::bee::body::Body;
 use crate::hive::bee::delivery::Delivery;
+use crate::hive::bee::executed::{self, Inputs, Unsaid};
 use crate::hive::bee::lifecycle::Bee;
-use crate::hive::bee::pending::{self, Inputs, Unsaid};
+use crate::hive::bee::pending;
 use crate::hive::bee::traffic::Peer;
 use crate::hive::consensus::journal::{AppId, InputRuns, LaneId, MessageId, Suspect, Visited, Work};
 use crate::hive::consensus::log_client::Appended;
@@ -364,7 +365,7 @@ pub(crate) fn record(
             let (entry, inputs, unsaid) =
                 (Some((number, work)), Inputs::OfEntry(own_inputs), Unsaid::Nothing);
             let confirmation = 0;
-            let executed = pending::Executed {
+            let executed = executed::Executed {
                 entry,
                 delivery,
                 inputs,
@@ -439,7 +440,7 @@ fn read(
         true => 0,
         false => pending.link().confirm(|| bee.clone(), pending.newest_confirmation()),
     };
-    let done = pending::Executed {
+    let done = executed::Executed {
         entry,
         delivery,
         inputs,
