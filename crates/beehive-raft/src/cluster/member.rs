@@ -285,7 +285,7 @@ async fn begin(
         tracing::info!("this hive takes the place of its earlier life");
         replace::replace(node, cluster, &positions).await?
     }
-    let late = greeted.map_or_else(Late::nothing, |late| late);
+    let late = greeted.unwrap_or_else(Late::nothing);
 
     *waits_for = "the registry has no majority";
     let (incarnation, lane) = join(node, &*registry, &replica).await;
