@@ -62,7 +62,8 @@ pub const PROPOSE_WITHIN: Duration = Duration::from_secs(2);
 #[cfg(feature = "cluster")]
 pub const ATTEMPT_WITHIN: Duration = Duration::from_millis(500);
 
-/// A hive that was heard so lately may just have ended: who is to replace it asks again.
+/// How long a hive that is to replace its earlier life goes on to ask although that one is heard, because it may just have ended.
+/// And how long a leader takes it for present after it has asked.
 #[cfg(feature = "cluster")]
 pub const HEARD_FOR: Duration = Duration::from_secs(1);
 

@@ -284,13 +284,15 @@ async fn confirm(office: Arc<Office>, group: Arc<Group>, mut rounds: mpsc::Unbou
     while let Some(round) = rounds.recv().await {
         loop {
             let confirmed = group.raft.get_read_linearizer(ReadPolicy::ReadIndex).await;
-            // if the majority has confirmed the leader of a later term, this member has missed what was between the two
             if office.is_over() || group.leadership().term != office.term {
                 return;
             }
             match confirmed {
-                Ok(_) => break office.tell(|events| events.confirmed(round)),
-                Err(RaftError::Fatal(_)) => return,
+                Ok(read) if read.read_log_id().committed_leader_id().term == office.term => {
+                    break office.tell(|events| events.confirmed(round));
+                }
+                // this member leads a later term, and has missed what was between the two
+                Ok(_) | Err(RaftError::Fatal(_)) => return,
                 // there is no majority, or the group is handed over
                 Err(RaftError::APIError(_)) => office.node.platform.sleep(RETRY).await,
             }

@@ -279,11 +279,11 @@ async fn begin(
             registry_group.found(others.into_iter().chain([node.me])).await?
         }
     }
-    let cluster = (&*registry, &*replica, &*registry_group);
+    let of_registry = (&*registry, &*replica, &*registry_group);
     if is_replaced {
         *waits_for = NOT_REPLACED;
         tracing::info!("this hive takes the place of its earlier life");
-        replace::replace(node, cluster, &positions).await?
+        replace::replace(node, of_registry, &positions).await?
     }
     let late = greeted.unwrap_or_else(Late::nothing);
 
@@ -293,7 +293,7 @@ async fn begin(
     if node.is_return() && !is_replaced && replace::is_incomplete(node, &replica, &registry_group) {
         *waits_for = NOT_REPLACED;
         tracing::info!("this hive goes on to take the place of its earlier life");
-        replace::replace(node, cluster, &positions).await?
+        replace::replace(node, of_registry, &positions).await?
     }
     *waits_for = "a colony has no majority";
     let members = replace::members(node, &registry_group).await;

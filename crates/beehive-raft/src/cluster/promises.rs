@@ -6,7 +6,7 @@
 
 use super::types::{GroupId, LogId, MemberId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a member has promised in a group: it votes for nobody else in this term or an earlier one, and in this term, it has the
 /// entries up to `last`.
@@ -27,6 +27,13 @@ impl Promises {
         let promise = Promise { term, last };
         let newest = self.0.entry((member, group)).or_insert(promise);
         *newest = promise.max(*newest)
+    }
+
+    /// Forgets what earlier lives of these members have promised: they never take part again.
+    pub(crate) fn forget_replaced(&mut self, members: &BTreeSet<MemberId>) {
+        let has_other_life =
+            |of: &MemberId| members.iter().any(|member| member.hive == of.hive && member != of);
+        self.0.retain(|(of, _), _| !has_other_life(of))
     }
 
     /// Returns what a member has promised.
@@ -75,6 +82,11 @@ mod tests {
         let [(found, promise)] = promises.of(member)[..] else { panic!("{promises:?}") };
         assert_eq!(found, group);
         assert!(promises.of(MemberId::from(2)).is_empty());
+
+        promises.note(MemberId { life: 2, ..member }, group, 4, None);
+        promises.forget_replaced(&BTreeSet::from([member, MemberId::from(2)]));
+        assert_eq!(promises.of(member).len(), 1);
+        assert!(promises.of(MemberId { life: 2, ..member }).is_empty(), "another life has its place");
 
         let missing = |term, (of_term, index)| {
             promise.missing(Position { term, last: Some(LogId::new_term_index(of_term, index)) })

@@ -26,6 +26,7 @@ use crate::limits::{ATTEMPT_WITHIN, HEARD_FOR, REPLACED_EVERY};
 use beehive_core::HiveId;
 use beehive_core::registry::Registry;
 use beehive_protocol::codec::{decode_many, encode_many};
+use futures_util::future::join_all;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{ChangeMembers, EmptyNode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +76,7 @@ impl Membership {
 }
 
 /// The registry, this hive's replica of it, and its group.
-type Cluster<'a> = (&'a dyn Registry, &'a Decisions, &'a Group);
+type OfRegistry<'a> = (&'a dyn Registry, &'a Decisions, &'a Group);
 
 /// Returns the groups of the colonies that exist and of which this hive is a member.
 fn of_colonies(node: &Node, replica: &Decisions) -> Vec<GroupId> {
@@ -112,14 +113,17 @@ pub(crate) async fn members(node: &Node, registry_group: &Group) -> Vec<MemberId
 /// all its colonies.
 pub(crate) async fn replace(
     node: &Arc<Node>,
-    (registry, replica, registry_group): Cluster<'_>,
+    (registry, replica, registry_group): OfRegistry<'_>,
     positions: &Positions,
 ) -> Result<(), ClusterError> {
     let begun = node.platform.now();
     let asks = async {
         loop {
-            for peer in &node.options.peers {
-                match ask(node, *peer, positions).await {
+            // at the same time: a leader gives up a hive that does not ask, and those that do not answer would take too long
+            let asked = node.options.peers.iter().map(|peer| ask(node, *peer, positions));
+            let answers = join_all(asked).await;
+            for (peer, is_heard) in node.options.peers.iter().zip(answers) {
+                match is_heard {
                     Err(error) => return error,
                     Ok(true) if node.platform.now() > begun + HEARD_FOR + node.options.suspect_after => {
                         return ClusterError::Runs { peer: *peer };
@@ -172,8 +176,7 @@ async fn ask(node: &Node, peer: HiveId, positions: &Positions) -> Result<bool, C
             // from now on, calls of this member are answered, and what it says later may be of this start
             let is_first = {
                 let mut lives = node.lives.lock();
-                lives.meet(peer, life, as_of);
-                lives.is_silent(peer)
+                lives.meet(peer, life, as_of) && lives.is_silent(peer)
             };
             if is_first {
                 remembers(node, peer, positions, &promises)?
@@ -277,11 +280,17 @@ async fn replace_in(node: &Node, group: &Group, member: MemberId) -> Result<(), 
 /// Takes note of the lives of the hives, as the registry's group knows them. Runs until the node stops.
 pub(crate) async fn follow_lives(node: Arc<Node>, registry_group: Arc<Group>) {
     let mut metrics = registry_group.raft.metrics();
+    let mut noted = None;
     loop {
-        let Membership { as_of, voters, is_settled, .. } = Membership::of(&registry_group);
-        // a new life gets the log from its beginning: who was a member before it says nothing
-        if is_settled && voters.contains(&node.me) {
-            node.lives.lock().recall(voters, as_of)
+        // these change with each entry, and the members do not
+        if metrics.borrow_and_update().membership_config.log_id() != &noted {
+            let Membership { as_of, voters, is_settled, .. } = Membership::of(&registry_group);
+            // a new life gets the log from its beginning: who was a member before it says nothing
+            if is_settled && voters.contains(&node.me) {
+                noted = as_of;
+                node.promises.lock().forget_replaced(&voters);
+                node.lives.lock().recall(voters, as_of)
+            }
         }
         if metrics.changed().await.is_err() {
             return;

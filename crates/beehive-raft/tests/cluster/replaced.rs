@@ -6,10 +6,16 @@ use beehive_raft::cluster::ClusterError;
 use std::time::{Duration, Instant};
 
 fn on(disks: &Disks) -> Hives {
+    within(disks, Duration::from_secs(30))
+}
+
+/// Starts hives whose starts take so long at most.
+fn within(disks: &Disks, limit: Duration) -> Hives {
     let disks = disks.clone();
     Hives::with(move |options| {
         disks.use_in(options);
-        options.replaces = true
+        options.replaces = true;
+        options.start_within = limit
     })
 }
 
@@ -138,12 +144,7 @@ fn a_replacement_that_was_cut_short_goes_on_with_the_folder() {
 #[test]
 fn a_start_that_was_in_vain_is_made_again() {
     let disks = Disks::new(980);
-    let of_hives = disks.clone();
-    let mut hives = Hives::with(move |options| {
-        of_hives.use_in(options);
-        options.replaces = true;
-        options.start_within = Duration::from_secs(7)
-    });
+    let mut hives = within(&disks, Duration::from_secs(7));
     let ledger = Ledger::default();
     count(&hives, &ledger, 2);
     disks.power_fails(&mut hives, 2);
@@ -187,12 +188,7 @@ fn a_hive_is_replaced_while_the_leaders_change() {
 #[test]
 fn where_too_many_are_gone_nobody_is_replaced() {
     let disks = Disks::new(700);
-    let of_hives = disks.clone();
-    let mut hives = Hives::with(move |options| {
-        of_hives.use_in(options);
-        options.replaces = true;
-        options.start_within = Duration::from_secs(7)
-    });
+    let mut hives = within(&disks, Duration::from_secs(7));
     let ledger = Ledger::default();
     count(&hives, &ledger, 2);
     disks.all_fail(&mut hives, &[1, 2]);
