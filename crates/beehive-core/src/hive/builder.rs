@@ -44,6 +44,7 @@ use crate::message::Error;
 use crate::mutant::{Mutant, Mutation};
 use crate::seams::{Platform, TokioPlatform};
 use crate::state::{ConfigError, ConfigSource};
+use crate::view::Source;
 use crate::{limits, panics};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -588,13 +589,13 @@ impl Installing<'_> {
         let index = self.apps.len() as u16;
         let version = self.settings_version::<A>(index, &table)?;
 
-        let by_moment = self.views_by_moment;
         let links = self.hive.logs_of(AppId(index));
         let is_logged = !links.is_empty();
         let led = self.hive.logs.as_ref().filter(|_| self.hive.links.is_some());
         let links = (links, led.map(|logs| logs.clients().clone()));
         let registry = (self.registry.clone(), colony_of(self.logs.len()));
-        let rest = ((by_moment, self.follows && is_logged), give_back as GiveBack);
+        let views_from = Source { by_moment: self.views_by_moment, follows: self.follows && is_logged };
+        let rest = (views_from, give_back as GiveBack);
         let runtime = AppRuntime::new((index, self.seed), prototype, (table, version), registry, links, rest);
 
         let mut dictionaries = Vec::new();

@@ -1,4 +1,4 @@
-//! What all colonies have committed reaches the views of a hive, also what the bees of other hives have done.
+//! Fills the views of a hive with the committed changes of all colonies, including those of other hives' bees.
 //!
 //! The host of the hive has replicas of the colonies, and tells the hive what each of them applies. If another hive leads the
 //! colony, it tells it as soon as the replica knows it. If this hive leads the colony, it tells it before it reports the entry

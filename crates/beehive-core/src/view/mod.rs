@@ -73,7 +73,7 @@ pub(crate) struct Views {
     /// how cells are spread over bees.
     by_moment: bool,
     pair: Pair<Copies>,
-    /// What the colonies of the cluster have committed, if the views show that.
+    /// The changes that the colonies of the cluster have committed; `None` if the bees of this hive hand over theirs.
     follow: Option<Follow>,
     /// Number of reads rejected because the version was too old.
     stale: AtomicU64,
@@ -90,13 +90,21 @@ pub struct ViewStatus {
     pub stale: u64,
 }
 
+/// How an app's views get what they show.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Source {
+    /// See [`Views::by_moment`].
+    pub(crate) by_moment: bool,
+    /// Whether they show what the logs of all colonies have committed, and not what the bees of this hive hand over.
+    pub(crate) follows: bool,
+}
+
 impl Views {
-    /// Returns empty views of an app, or `None` if none of its dictionaries has views. If `follows` is set, they show what the
-    /// colonies have committed.
+    /// Returns empty views of an app, or `None` if none of its dictionaries has views.
     pub(crate) fn of<A: Published>(
         prototype: &A,
         seed: u64,
-        (by_moment, follows): (bool, bool),
+        Source { by_moment, follows }: Source,
     ) -> Option<Arc<Self>> {
         struct Empty {
             mask: u64,

@@ -24,7 +24,7 @@ use crate::message::Message;
 use crate::report::HandlerReport;
 use crate::state::any::{self, AnyState};
 use crate::time::Time;
-use crate::view::Views;
+use crate::view::{Source, Views};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -138,14 +138,14 @@ pub(crate) struct Queen {
 impl AppRuntime {
     /// `table` and `version` are the settings that `prototype` has. `in_memory` is the colony of the hive's bees that are
     /// not in a log. `links` are the app's logs, and `led` all logs that the hive leads, if it is in a cluster. `give_back` puts
-    /// a delivery back into the queue of its sender. `views_like` is what the views show.
+    /// a delivery back into the queue of its sender. `views_from` is where the views get their contents.
     pub(crate) fn new<A: Handlers>(
         (index, seed): (u16, u64),
         prototype: A,
         (table, version): (toml::Table, u32),
         (registry, in_memory): (Arc<dyn Registry>, ColonyId),
         (links, led): (Vec<Arc<Link>>, Option<AllLed>),
-        (views_like, give_back): ((bool, bool), GiveBack),
+        (views_from, give_back): (Source, GiveBack),
     ) -> Arc<Self> {
         let mut colonies: Vec<ColonyId> = links.iter().map(|link| link.colony()).collect();
         if colonies.is_empty() {
@@ -160,7 +160,7 @@ impl AppRuntime {
             index,
             seed,
             whole: close_over_fusion(A::MONOLITHIC, A::DICTS),
-            views: Views::of(&prototype, seed, views_like),
+            views: Views::of(&prototype, seed, views_from),
             settings: Settings::new(Box::new(prototype), table, version),
             make_body: make_body::<A>,
             give_back,

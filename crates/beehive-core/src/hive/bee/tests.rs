@@ -43,7 +43,7 @@ pub(crate) fn app() -> Arc<AppRuntime> {
         settings,
         (Arc::new(LocalRegistry::default()), ColonyId(1)),
         (Vec::new(), None),
-        ((false, false), |_, _, _| ()),
+        (crate::view::Source::default(), |_, _, _| ()),
     )
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 /// One round in this many installs a snapshot instead of applying the entries.
 const SNAPSHOT_ONE_IN: usize = 8;
 
-/// What is in the logs of all colonies, including entries that have no effect.
+/// The entries in the logs of all colonies, including those that have no effect.
 #[derive(Default)]
 pub(super) struct Streams {
     logs: Mutex<Vec<Vec<Arc<Entry>>>>,

@@ -23,7 +23,7 @@ use beehive_protocol::{BeeId, ColonyId, Epoch};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// What a log says about the bees of one app, restricted to the dictionaries with views.
+/// A change that a log makes to the bees of one app, as far as dictionaries with views are concerned.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// A bee has changed rows. `known` is the highest index of the registry in the log.

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What the replicas of all colonies have told an app's views.
+/// The changes that the replicas of all colonies have told to an app's views, and the state that results from them.
 pub(crate) struct Follow {
     queue: Mutex<Queue>,
     /// The time at which the oldest change that is not handed over yet was queued, plus one. Zero if there is none.

@@ -42,7 +42,7 @@ impl Log {
     }
 }
 
-/// Where a bee is, as the registry says.
+/// The registry's entry for a bee.
 struct Entry {
     at: usize,
     epoch: u32,
