@@ -166,8 +166,9 @@ pub const LANE_WINDOW_MAX: u64 = 4_096;
 
 /// Maximum distance, in sequence numbers, between a bee's oldest message that is not acknowledged and its newest one. When it is
 /// exceeded, those outside whose messages make the bee send more get no credits back until the distance is half as long. This
-/// bounds what receivers have to remember while one log of the hive commits nothing. Timers, postponed messages and what is sent in the same run as a postponed one do not count: while
-/// they wait, receivers of the bee's other messages to the same app remember them.
+/// bounds what receivers have to remember while one log of the hive commits nothing. A message that has begun a sweep counts from the
+/// sweep's last step. Timers, postponed messages and what is sent in the same run as a postponed one do not count: while they wait,
+/// receivers of the bee's other messages to the same app remember them. What a timer makes the bee send is not held back.
 pub const BEE_LANE_WINDOW_MAX: u64 = 65_536;
 
 /// Maximum number of messages handled by stateless handlers within one log record. Further messages are treated as a cycle

@@ -28,14 +28,16 @@ pub(crate) struct Credits {
 impl Credits {
     /// Creates the credits of a sender outside, which waits when there are too few, or of a tick, which is skipped then.
     pub(crate) fn new(limit: u32) -> Arc<Credits> {
-        let free = AtomicU32::new(limit);
-        Arc::new(Credits { limit, are_waited_for: true, free, returned: Arc::default() })
+        Credits::with(limit, true)
     }
 
     /// Creates credits for which nobody waits: those of timers. Who finds too few fails.
     pub(crate) fn of_timers(limit: u32) -> Arc<Credits> {
-        let free = AtomicU32::new(limit);
-        Arc::new(Credits { limit, are_waited_for: false, free, returned: Arc::default() })
+        Credits::with(limit, false)
+    }
+
+    fn with(limit: u32, are_waited_for: bool) -> Arc<Credits> {
+        Arc::new(Credits { limit, are_waited_for, free: AtomicU32::new(limit), returned: Arc::default() })
     }
 
     /// Takes `wanted` credits if that many are free; otherwise takes none and returns `false`.

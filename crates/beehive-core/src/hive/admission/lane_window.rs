@@ -10,7 +10,8 @@
 //! would stop those outside for an hour. A sweep holds it up until its last visit; it counts from its last step, so nobody waits
 //! for a sweep that goes on.
 //!
-//! What a timer has caused is not held. Nobody waits for the credits of timers: if all are taken, a handler that sets a timer fails.
+//! The cause of a fired timer is not held. Its credits are those of all timers of the hive: if they are used up, a handler that sets
+//! a timer does not wait, but fails.
 
 use crate::hive::admission::credits::Cause;
 use crate::limits;

@@ -28,7 +28,8 @@ pub(crate) struct Executed {
     pub(crate) cells_end: usize,
     /// Whether the run has postponed a message.
     pub(crate) has_postponed: bool,
-    /// For a run without an entry: the [confirmation](crate::hive::dispatch::turn::Link::confirm) for which its answers wait; 0 if they wait for none.
+    /// For a run without an entry: the [confirmation](crate::hive::dispatch::turn::Link::confirm) for which its answers wait; 0
+    /// if they wait for none.
     pub(crate) confirmation: u64,
 }
 
@@ -42,6 +43,28 @@ pub(crate) enum Inputs {
 }
 
 impl Executed {
+    /// Returns a run that changed and sent nothing, so that no entry contains it.
+    pub(crate) fn without_entry(
+        delivery: Delivery,
+        (inputs, unsaid): (InputRuns, Unsaid),
+        steps: HeldEffects,
+        cells_end: usize,
+        confirmation: u64,
+    ) -> Executed {
+        let (inputs, has_postponed) = (Inputs::Own(inputs), false);
+        Executed {
+            entry: None,
+            delivery,
+            inputs,
+            unsaid,
+            says: None,
+            steps,
+            cells_end,
+            has_postponed,
+            confirmation,
+        }
+    }
+
     /// Returns the entry's number.
     pub(in crate::hive) fn number(&self) -> Option<EntryNumber> {
         self.entry.as_ref().map(|(number, _)| *number)

@@ -298,24 +298,18 @@ impl PendingRuns {
         (inputs, visits)
     }
 
-    /// Adds a run whose entry is in flight. The entry also records the messages and visits that were
+    /// Adds a run whose effects must wait. If it has an entry, the entry also records the messages and visits that were
     /// [open](PendingRuns::unsaid) before.
     pub(crate) fn push(&mut self, executed: Executed, app: &AppRuntime, local: &mut Local) {
         if self.entries.capacity() == 0 {
             self.entries = local.take_runs(app)
         }
-        for earlier in self.entries.iter_mut().rev().take_while(|executed| executed.entry.is_none()) {
-            if let Unsaid::Open(sweep) = earlier.unsaid {
-                earlier.unsaid = Unsaid::InNextEntry(sweep)
+        if executed.entry.is_some() {
+            for earlier in self.entries.iter_mut().rev().take_while(|executed| executed.entry.is_none()) {
+                if let Unsaid::Open(sweep) = earlier.unsaid {
+                    earlier.unsaid = Unsaid::InNextEntry(sweep)
+                }
             }
-        }
-        self.entries.push_back(executed)
-    }
-
-    /// Adds a run that changed and sent nothing, and whose effects must wait.
-    pub(crate) fn push_read(&mut self, executed: Executed, app: &AppRuntime, local: &mut Local) {
-        if self.entries.capacity() == 0 {
-            self.entries = local.take_runs(app)
         }
         self.entries.push_back(executed)
     }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Who waits for which round of confirmations. `W` is the type of a bee.
+/// The bees that wait for confirmations, by round. `W` is the type of a bee.
 pub(crate) struct Confirmations<W: ?Sized> {
     rounds: Mutex<Rounds<W>>,
     /// The newest round that is confirmed.

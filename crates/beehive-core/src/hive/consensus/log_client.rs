@@ -72,7 +72,7 @@ pub(crate) struct LogClient<W: ?Sized> {
     committed: AtomicU64,
     /// Number of dead entries in `state`. Changed under its lock.
     dead: AtomicUsize,
-    /// What waits until the journal confirms that the hive leads the log; `None` if nobody else can.
+    /// The bees whose answers wait until the journal confirms that the hive leads the log; `None` if no other hive can lead it.
     pub(super) confirmations: Option<Confirmations<W>>,
     /// The lanes, which all logs of the hive share.
     pub(crate) lanes: Arc<Lanes>,

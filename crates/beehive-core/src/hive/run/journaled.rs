@@ -433,27 +433,15 @@ fn read(
     }
 
     let (steps, cells_end) = (effects.into_steps(), pending.cells_logged);
-    let (entry, says, inputs) = (None, None, Inputs::Own(inputs));
-    let has_postponed = false;
     // if nobody gets an answer, nobody learns what the run has read
     let confirmation = match steps.is_empty() {
         true => 0,
         false => pending.link().confirm(|| bee.clone(), pending.newest_confirmation()),
     };
-    let done = executed::Executed {
-        entry,
-        delivery,
-        inputs,
-        unsaid,
-        says,
-        steps,
-        cells_end,
-        has_postponed,
-        confirmation,
-    };
+    let done = executed::Executed::without_entry(delivery, (inputs, unsaid), steps, cells_end, confirmation);
     let waits = !pending.entries.is_empty() && !pending.link().lanes.breaks(Mutant::ReadTail);
     if waits || !pending.link().is_confirmed(confirmation) {
-        return pending.push_read(done, &bee.app, turn.local(bee.app.index));
+        return pending.push(done, &bee.app, turn.local(bee.app.index));
     }
 
     let mut cx = RouteContext::new(&mut body.queue, turn);
