@@ -1,4 +1,4 @@
-//! What a request that changes nothing may answer: at least everything that was answered before it was asked, through any hive.
+//! A request that changes nothing is never answered from an older state than a request that was answered before it, through any hive.
 
 use crate::deposed::FIRST;
 use crate::directed::QUIET;

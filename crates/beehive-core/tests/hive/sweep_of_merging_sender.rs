@@ -13,23 +13,23 @@ const SOON: Duration = Duration::from_secs(10);
 
 #[derive(Message)]
 #[message(reply = ())]
-struct Plant(u64);
+pub(crate) struct Plant(pub(crate) u64);
 #[derive(Message)]
-struct All;
+pub(crate) struct All;
 /// The sender sends it to a cell, behind its sweep.
 #[derive(Message)]
-struct After(u64);
+pub(crate) struct After(pub(crate) u64);
 #[derive(Message)]
 #[message(reply = Vec<Turn>)]
-struct Turns(u64);
+pub(crate) struct Turns(pub(crate) u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-enum Turn {
+pub(crate) enum Turn {
     Visit,
     After,
 }
 
 #[derive(App)]
-struct Field {
+pub(crate) struct Field {
     turns: Dict<u64, Vec<Turn>>,
 }
 

@@ -2,76 +2,35 @@
 
 use crate::load::{eventually, on_workers};
 use crate::stalls::StallsAt;
+use crate::sweep_of_merging_sender::{After, All, Field, Plant, Turn, Turns};
 use beehive_core::journal::{Entry, Journal, LogState, Record};
 use beehive_core::testing::TestJournal;
 use beehive_core::{App, Ctx, Dict, Hive, Message, handlers};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Begins a sweep, and sends a message to a cell behind it.
 #[derive(Message)]
-#[message(name = "swept_and_gone::Plant")]
-struct Plant(u64);
-/// Visits all plants.
-#[derive(Message)]
-#[message(name = "swept_and_gone::Water")]
-struct Water;
-/// Comes to a plant behind the sweep.
-#[derive(Message)]
-#[message(name = "swept_and_gone::Weed")]
-struct Weed(u64);
-#[derive(Message)]
-#[message(name = "swept_and_gone::Begin")]
-struct Begin(u64);
-#[derive(Message)]
-#[message(name = "swept_and_gone::Done", reply = Vec<u8>)]
-struct Done(u64);
-
-const WATERED: u8 = 1;
-const WEEDED: u8 = 2;
+struct SweepAndSend(u64);
 
 #[derive(App)]
-#[app(name = "meadow")]
-struct Meadow {
-    plants: Dict<u64, Vec<u8>>,
-}
-#[handlers]
-impl Meadow {
-    #[rcv(sharded)]
-    fn plant(&mut self, msg: &Plant) {
-        self.plants.entry(msg.0).or_default();
-    }
-    #[rcv(each = plants)]
-    fn water(&mut self, key: &u64, _: &Water) {
-        self.plants.entry(*key).or_default().push(WATERED)
-    }
-    #[rcv(sharded)]
-    fn weed(&mut self, msg: &Weed) {
-        self.plants.entry(msg.0).or_default().push(WEEDED)
-    }
-    #[rcv(sharded)]
-    fn done(&mut self, msg: &Done) -> Vec<u8> {
-        self.plants.get(&msg.0).cloned().unwrap_or_default()
-    }
-}
-
-#[derive(App)]
-#[app(name = "meadow-keeper")]
-struct Keeper {
+#[app(name = "sweeper")]
+struct Sweeper {
     begun: Dict<u8, u64>,
 }
 #[handlers]
-impl Keeper {
+impl Sweeper {
     #[rcv(centralized)]
-    fn begin(&mut self, msg: &Begin, ctx: &mut Ctx) {
+    fn sweep_and_send(&mut self, msg: &SweepAndSend, ctx: &mut Ctx) {
         *self.begun.entry(0).or_default() += 1;
-        ctx.emit(Water);
-        ctx.emit(Weed(msg.0))
+        ctx.emit(All);
+        ctx.emit(After(msg.0))
     }
 }
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A process: the logs of the meadow, the first of which has its sweeps, and that of the keeper.
+/// A process: the logs of the field, the first of which has its sweeps, and that of the sweeper.
 struct Life {
     hive: Hive,
     home: Arc<StallsAt>,
@@ -86,12 +45,12 @@ impl Life {
         let home = Arc::new(StallsAt::new(logs[0].clone(), |record| matches!(record, Record::Expand { .. })));
         tweak(&home);
         let begun_with = states.clone();
-        let [of_home, of_other, of_keeper] = states;
+        let [of_home, of_other, of_sweeper] = states;
         let hive = Hive::builder()
             .seed(5)
-            .app::<Meadow>()
-            .app::<Keeper>()
-            .journal_of(["meadow-keeper"], logs[2].clone(), of_keeper)
+            .app::<Field>()
+            .app::<Sweeper>()
+            .journal_of(["sweeper"], logs[2].clone(), of_sweeper)
             .journals([
                 (home.clone() as Arc<dyn Journal>, of_home),
                 (logs[1].clone() as Arc<dyn Journal>, of_other),
@@ -131,7 +90,7 @@ fn the_visit_of_a_cell_that_was_gone_does_not_come_behind_a_later_message() {
             key += 1
         }
         life.logs[1].stall(true);
-        life.hive.emit(Begin(key)).await;
+        life.hive.emit(SweepAndSend(key)).await;
         let is_open =
             || life.state(0).sweeps.values().any(|sweep| sweep.next.is_none() && sweep.open.len() == 1);
         eventually("only the visit in the other log is open", LIMIT, is_open).await;
@@ -149,13 +108,13 @@ fn the_visit_of_a_cell_that_was_gone_does_not_come_behind_a_later_message() {
         let life = Life::new(states, |_| ());
         let mut done = Vec::new();
         for _ in 0..2_000 {
-            done = life.hive.request(Done(key)).await.unwrap();
+            done = life.hive.request(Turns(key)).await.unwrap();
             if !done.is_empty() && (0..3).all(|at| life.state(at).sweeps.is_empty()) {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(5)).await
         }
-        assert!(done == [WEEDED] || done == [WATERED, WEEDED], "{done:?}");
+        assert!(done == [Turn::After] || done == [Turn::Visit, Turn::After], "{done:?}");
         let states = life.end().await;
         assert!(states.iter().all(|state| state.sweeps.is_empty()))
     })
