@@ -192,17 +192,17 @@ impl Claims {
     pub(super) fn settle(&mut self) -> Redo {
         for (cell, contestants) in std::mem::take(&mut self.contested) {
             let (dict, key) = split(&cell);
-            let stamp = |(colony, bee)| {
-                let copied = self.copied(Place::In(colony, bee)).filter(|copied| !copied.is_superseded)?;
-                copied.rows.rows_of(dict, key).next().map(|_| copied.stamp)
+            let found = |one| {
+                let place = self.contestant(one)?;
+                let copied = self.copied(place)?;
+                copied.rows.rows_of(dict, key).next().map(|_| (copied.stamp, place, one))
             };
-            let mut contestants: Vec<_> =
-                contestants.into_iter().filter_map(|one| Some((stamp(one)?, one))).collect();
-            contestants.sort_by_key(|(stamp, _)| *stamp);
-            let best = contestants.last().map(|(_, best)| *best);
+            let mut contestants: Vec<_> = contestants.into_iter().filter_map(found).collect();
+            contestants.sort_by_key(|(stamp, ..)| *stamp);
+            let best = contestants.last().map(|(_, best, _)| *best);
             let is_beaten = |holder| best.is_some_and(|best| self.beats(best, holder));
             if self.shown.get(&cell).copied().is_none_or(is_beaten)
-                && let Some((_, best)) = contestants.pop()
+                && let Some((_, best, _)) = contestants.pop()
             {
                 self.show(cell.clone(), best)
             }
@@ -210,7 +210,7 @@ impl Claims {
                 true if best.is_none() => self.removed.push_back(cell),
                 true => {}
                 false => {
-                    self.contested.insert(cell, contestants.into_iter().map(|(_, one)| one).collect());
+                    self.contested.insert(cell, contestants.into_iter().map(|(.., one)| one).collect());
                 }
             }
         }
@@ -275,6 +275,19 @@ impl Claims {
         }
     }
 
+    /// Returns the place of a copy that contests a cell, also after its log has dropped it: if the holder merges into an old
+    /// copy of the same bee, and that one is dropped, nobody else has the cell until the bee arrives somewhere.
+    fn contestant(&self, (colony, bee): (ColonyId, BeeId)) -> Option<Place> {
+        let place = Place::In(colony, bee);
+        match self.copied(place) {
+            Some(copied) => (!copied.is_superseded).then_some(place),
+            None => {
+                let left = self.left.get(&bee).filter(|left| left.copied.home == colony);
+                left.map(|_| Place::Left(bee))
+            }
+        }
+    }
+
     fn copied_mut(&mut self, colony: ColonyId, bee: BeeId) -> Option<&mut Copied> {
         self.colonies.get_mut(&colony)?.get_mut(&bee)
     }
@@ -322,8 +335,7 @@ impl Claims {
     }
 
     /// Shows a cell from a copy.
-    fn show(&mut self, cell: Cell, to: (ColonyId, BeeId)) {
-        let to = Place::In(to.0, to.1);
+    fn show(&mut self, cell: Cell, to: Place) {
         let from = self.shown.get(&cell).copied().filter(|from| *from != to);
         let mut out = std::mem::take(&mut self.out);
         let rows = |place| self.copied(place).map(|copied| &copied.rows);
@@ -334,8 +346,10 @@ impl Claims {
         {
             from.removed.remove(&cell);
         }
-        if let Some(contestants) = self.contested.get_mut(&cell) {
-            contestants.retain(|(colony, bee)| Place::In(*colony, *bee) != to);
+        if let Place::In(colony, bee) = to
+            && let Some(contestants) = self.contested.get_mut(&cell)
+        {
+            contestants.retain(|contestant| *contestant != (colony, bee));
             if contestants.is_empty() {
                 self.contested.remove(&cell);
             }
@@ -379,8 +393,9 @@ impl Claims {
     }
 
     /// Checks whether a copy that is not superseded is newer than another one, which has the same cell.
-    fn beats(&self, (colony, bee): (ColonyId, BeeId), holder: Place) -> bool {
-        let Some(copied) = self.copied(Place::In(colony, bee)) else { return false };
+    fn beats(&self, by: Place, holder: Place) -> bool {
+        let Some(copied) = self.copied(by) else { return false };
+        let (Place::In(_, bee) | Place::Left(bee)) = by else { return false };
         let (home, stamp) = match holder {
             // a superseded copy does not challenge
             Place::In(_, held) | Place::Left(held) if held == bee => return true,
@@ -391,20 +406,22 @@ impl Claims {
             },
         };
         // what the same log said later is newer
-        copied.home == home || (stamp.is_some() && copied.stamp > stamp)
+        let is_later = copied.home == home && matches!(by, Place::In(..));
+        is_later || (stamp.is_some() && copied.stamp > stamp)
     }
 
     /// A copy has a cell that may be shown from the copy of another bee.
     fn challenge(&mut self, cell: Cell, by: (ColonyId, BeeId)) {
+        let place = Place::In(by.0, by.1);
         match self.shown.get(&cell).copied() {
-            Some(Place::In(colony, bee)) if (colony, bee) == by => {}
-            Some(holder) if !self.beats(by, holder) => {
+            Some(holder) if holder == place => {}
+            Some(holder) if !self.beats(place, holder) => {
                 let contestants = self.contested.entry(cell).or_default();
                 if !contestants.contains(&by) {
                     contestants.push(by)
                 }
             }
-            _ => self.show(cell, by),
+            _ => self.show(cell, place),
         }
     }
 

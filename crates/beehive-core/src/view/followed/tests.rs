@@ -344,8 +344,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0..18u8, any::<u8>(), any::<u8>()), 0..150)
 }
 
+fn cases() -> u32 {
+    if std::env::var_os("BEEHIVE_LONG").is_some() { 1_000_000 } else { 2_000 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_cell_never_goes_back_and_never_vanishes(steps in steps()) {
@@ -423,4 +427,28 @@ fn a_bee_that_splits_changes_nothing_that_is_shown() {
     claims.apply(colony, Change::Freeze { bee: BeeId(2), view });
     claims.apply(colony, Change::Drop { bee: BeeId(2) });
     assert_eq!(claims.settle().iter().count(), 0);
+}
+
+/// A copy that contests a cell leaves its log. Then the holder merges into an older copy of the same bee, which is dropped.
+#[test]
+fn a_contestant_that_has_left_its_log_takes_over() {
+    let steps = [
+        (3, 2, 59),
+        (4, 0, 0),
+        (3, 148, 124),
+        (5, 0, 70),
+        (12, 0, 190),
+        (6, 0, 0),
+        (7, 0, 0),
+        (0, 0, 0),
+        (0, 0, 0),
+        (8, 31, 156),
+        (4, 0, 0),
+        (5, 0, 177),
+        (6, 0, 0),
+        (7, 0, 0),
+        (4, 0, 0),
+        (5, 0, 29),
+    ];
+    run(&steps, false, false).unwrap()
 }
