@@ -11,6 +11,7 @@ mod faults;
 mod lanes;
 mod large;
 mod leaders;
+mod mail;
 mod merges;
 mod moves;
 mod random;

@@ -1,7 +1,7 @@
 //! The packets between hives, and their encoding.
 
 use beehive_protocol::codec::{DecodeError, decode_many, encode_many};
-use beehive_protocol::{Acked, AppId, BeeId, Emit, Emits, Epoch, Incarnation, LaneId, Seq, StageFrame};
+use beehive_protocol::{Acked, AppId, BeeId, Emit, Emits, Epoch, Incarnation, LaneId, Payload, Seq, StageFrame};
 use serde::{Deserialize, Serialize};
 
 /// One packet of a session.
@@ -66,6 +66,21 @@ pub(crate) enum Body {
     Staged(Staged),
     /// Receivers in the sending hive, in one app each, remember these lanes and need their floors.
     Remembers(Vec<(LaneId, AppId)>),
+    /// Messages for an IO bee of the receiving hive.
+    Mail(Box<ToIoBee>),
+}
+
+/// Messages of one type on their way to an IO bee in another hive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ToIoBee {
+    /// The number of the IO bee in its hive.
+    pub(crate) io: u64,
+    /// The name of the messages' type.
+    pub(crate) name: String,
+    /// If the sending hive waits until the IO bee has read them: the number that the receiving hive then closes.
+    pub(crate) ticket: Option<u64>,
+    /// The messages, in order.
+    pub(crate) messages: Vec<Payload>,
 }
 
 /// The number of parts of a bee's copy that the receiving hive has staged. The source sends the next part.

@@ -2,7 +2,7 @@
 
 use crate::cell::HiveId;
 use crate::hive::consensus::registry::Registry;
-use crate::hive::links::frame::{Body, Packet, ToBee};
+use crate::hive::links::frame::{Body, Packet, ToBee, ToIoBee};
 use crate::hive::links::network::{Membership, Network, Packets};
 use crate::hive::links::sent::{Entry, Fate, Requester, SentMessages};
 use crate::hive::links::session::Session;
@@ -111,15 +111,38 @@ impl Links {
 
     /// Sends a body to another hive. It is lost if the session ends before the other hive has it.
     pub(crate) fn send(&self, to: HiveId, body: Body) {
+        self.try_send(to, body);
+    }
+
+    /// Same as [`Links::send`], but returns `false` if there is no session.
+    fn try_send(&self, to: HiveId, body: Body) -> bool {
         let known = self.incarnation_of(to);
         self.renew(to, known);
         let packet = match self.sessions.lock().get_mut(&to).filter(|session| !session.is_over()) {
             Some(session) => session.send(body),
             // the replica does not know the hive yet, or knows that it is dead
-            None => return,
+            None => return false,
         };
         self.unsettled.notify_one();
-        self.transmit(to, packet)
+        self.transmit(to, packet);
+        true
+    }
+
+    /// Sends messages to an IO bee of another hive. `until_read` is dropped when it has read them, or never will.
+    pub(crate) fn send_mail(
+        &self,
+        to: HiveId,
+        until_read: Option<Arc<dyn Requester>>,
+        mail: impl FnOnce(Option<u64>) -> ToIoBee,
+    ) {
+        // if the session must be renewed, this comes before the ticket is added, as in `send_to_bee`
+        self.renew(to, self.incarnation_of(to));
+        let ticket = until_read.map(|requester| self.sent.lock().wait(to, requester));
+        // If the session ends after this look at it, the ticket is there already, and ends with the session
+        if !self.try_send(to, Body::Mail(Box::new(mail(ticket)))) {
+            tracing::debug!(hive = to.0, "mail dropped: the hive of its IO bee is not there");
+            ticket.into_iter().for_each(|ticket| self.closed(ticket))
+        }
     }
 
     fn transmit(&self, to: HiveId, packet: Packet) {

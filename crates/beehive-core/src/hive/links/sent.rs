@@ -90,6 +90,13 @@ impl SentMessages {
         ticket
     }
 
+    /// Adds a requester without messages, which waits for [`Body::Closed`](super::frame::Body::Closed) alone. Returns the ticket.
+    pub(super) fn wait(&mut self, to: HiveId, requester: Arc<dyn Requester>) -> u64 {
+        self.newest += 1;
+        self.requesters.insert(self.newest, (to, requester));
+        self.newest
+    }
+
     fn remove(&mut self, ticket: u64) -> Option<Entry> {
         let entry = self.entries.remove(&ticket)?;
         for id in &entry.ids {

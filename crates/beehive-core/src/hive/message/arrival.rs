@@ -30,7 +30,7 @@ pub(crate) struct Arrival {
 
 impl Arrival {
     pub(crate) fn new(links: Arc<Links>, from: HiveId, bee: BeeId, ticket: u64, asks: bool) -> Arrival {
-        let asking = asks.then(|| Arc::new(Asking { links: links.clone(), from, ticket }));
+        let asking = asks.then(|| Arc::new(Asking::new(links.clone(), from, ticket)));
         Arrival { links, from, bee, ticket, asking, is_refused: AtomicBool::new(false) }
     }
 
@@ -62,10 +62,16 @@ impl Arrival {
 
 /// The right to report to a requester in another hive. When it is dropped, the requester learns that no further report
 /// comes.
-struct Asking {
+pub(crate) struct Asking {
     links: Arc<Links>,
     from: HiveId,
     ticket: u64,
+}
+
+impl Asking {
+    pub(crate) fn new(links: Arc<Links>, from: HiveId, ticket: u64) -> Asking {
+        Asking { links, from, ticket }
+    }
 }
 
 impl Drop for Asking {

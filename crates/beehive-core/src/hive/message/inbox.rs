@@ -4,9 +4,12 @@ use crate::failure::RequestError;
 use crate::hash::HashMap;
 use crate::hive::admission::credits::Cause;
 use crate::hive::admission::deferred_wakes;
+use crate::hive::message::arrival::Asking;
 use crate::hive::message::batch::{AnswerRun, AnswerSink, Answered, AnyBatch, Batch, Observed};
+use crate::hive::message::remote_mail::Encoded;
 use crate::limits;
 use crate::message::Message;
+use beehive_protocol::Payload;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -21,7 +24,22 @@ pub struct Mail {
     content: Content,
     /// The work in flight to which this mail belongs. It stays in flight until the mail is dropped or gives
     /// up its credits.
-    cause: Option<Arc<Cause>>,
+    cause: Option<Held>,
+}
+
+/// The work in flight to which a mail belongs.
+enum Held {
+    /// Work of this hive.
+    Here(Arc<Cause>),
+    /// Work of another hive, which learns when this is dropped.
+    There { _asking: Asking },
+}
+
+impl Held {
+    /// Checks whether this is work of this hive, and this cause.
+    fn is(&self, cause: &Option<Arc<Cause>>) -> bool {
+        matches!((self, cause), (Held::Here(held), Some(cause)) if Arc::ptr_eq(held, cause))
+    }
 }
 
 /// Shows the type of the messages and their number. A program may log mail that it does not expect, so the content is
@@ -42,6 +60,8 @@ enum Content {
         batch: Arc<dyn AnyBatch>,
         range: Range<u32>,
     },
+    /// Messages of another hive.
+    Encoded(Encoded),
     /// The answers, and their number.
     Answers(Box<dyn Any + Send>, usize),
 }
@@ -72,6 +92,7 @@ impl Mail {
                 let batch = batch.as_any().downcast_ref::<Batch<M>>()?;
                 batch.messages.get(range.start as usize..range.end as usize)
             }
+            Content::Encoded(encoded) => encoded.messages(),
             Content::Answers(..) => None,
         }
     }
@@ -89,9 +110,10 @@ impl Mail {
     }
 
     /// Returns the name of the message type, or `None` if this mail contains answers.
-    pub fn name(&self) -> Option<&'static str> {
+    pub fn name(&self) -> Option<&str> {
         match &self.content {
             Content::Messages { batch, .. } => Some(batch.message_name()),
+            Content::Encoded(encoded) => Some(encoded.name()),
             Content::Answers(..) => None,
         }
     }
@@ -100,6 +122,7 @@ impl Mail {
     fn len(&self) -> usize {
         match &self.content {
             Content::Messages { range, .. } => range.len(),
+            Content::Encoded(encoded) => encoded.len(),
             Content::Answers(_, count) => *count,
         }
     }
@@ -194,22 +217,21 @@ impl Inbox {
         self.unread.lock().mail.is_empty()
     }
 
-    /// Adds as many messages as there is room for, starting with the first, and drops the rest.
-    fn put(&self, batch: Arc<dyn AnyBatch>, mut range: Range<u32>, cause: Option<Arc<Cause>>) {
+    /// Adds as many messages as there is room for, starting with the first, and drops the rest. `content` returns the content
+    /// with this number of them.
+    fn put(&self, count: usize, content: impl FnOnce(usize) -> Content, cause: Option<Held>) {
         let mut unread = self.unread.lock();
-        let lost = range.len().saturating_sub(unread.room());
+        let lost = count.saturating_sub(unread.room());
         if lost > 0 {
             self.lost.fetch_add(lost as u64, Ordering::Relaxed);
-            // this cannot overflow, because `lost` is at most the length of the range
-            range.end -= lost as u32;
             self.shed.add(lost);
-            if range.is_empty() {
+            if lost == count {
                 return;
             }
         }
 
-        unread.admit(range.len());
-        self.push(unread, Mail { content: Content::Messages { batch, range }, cause })
+        unread.admit(count - lost);
+        self.push(unread, Mail { content: content(count - lost), cause })
     }
 
     fn push(&self, mut unread: MutexGuard<'_, Unread>, mail: Mail) {
@@ -225,7 +247,7 @@ impl Inbox {
 
     /// Releases the credits held by unread mail. The owner of the inbox may be waiting for them.
     pub(in crate::hive) fn release(&self) {
-        let mut causes: Vec<Arc<Cause>> = Vec::new();
+        let mut causes: Vec<Held> = Vec::new();
         let mut unread = self.unread.lock();
         let Unread { mail, released, .. } = &mut *unread;
         causes.extend(mail.iter_mut().skip(*released).filter_map(|one| one.cause.take()));
@@ -247,7 +269,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
         }
         // merge consecutive answers to messages from one batch into one entry
         if let Some(Mail { content: Content::Answers(before, count), cause: held }) = unread.mail.back_mut()
-            && held.as_ref().map(Arc::as_ptr) == cause.as_ref().map(Arc::as_ptr)
+            && (held.is_none() && cause.is_none() || held.as_ref().is_some_and(|held| held.is(cause)))
             && let Some(before) = before.downcast_mut::<Answers<M>>()
         {
             *count += answers.len();
@@ -260,7 +282,7 @@ impl<M: Message> AnswerSink<M> for Inbox {
 
         let count = answers.len();
         let content = Content::Answers(Box::new(Answers::<M>(answers.into_vec())), count);
-        self.push(unread, Mail { content, cause: cause.clone() })
+        self.push(unread, Mail { content, cause: cause.clone().map(Held::Here) })
     }
 
     fn observed(&self, _: &Batch<M>, _: u32, _: Observed<M>) {}
@@ -332,7 +354,27 @@ impl IoBees {
     ) {
         // mail for a closed IO bee is dropped
         let Some(inbox) = self.inboxes.read().get(&id).cloned() else { return };
-        inbox.put(batch.clone(), range, cause.clone())
+        let content = |count: usize| {
+            let range = range.start..range.start + count as u32;
+            Content::Messages { batch: batch.clone(), range }
+        };
+        inbox.put(range.len(), content, cause.clone().map(Held::Here))
+    }
+
+    /// Delivers messages of another hive. `asking` is dropped when the IO bee has read them, or never will.
+    pub(crate) fn deliver_encoded(
+        &self,
+        id: u64,
+        (name, mut messages): (String, Vec<Payload>),
+        asking: Option<Asking>,
+    ) {
+        let Some(inbox) = self.inboxes.read().get(&id).cloned() else { return };
+        let count = messages.len();
+        let content = |count| {
+            messages.truncate(count);
+            Content::Encoded(Encoded::new(name, messages))
+        };
+        inbox.put(count, content, asking.map(|asking| Held::There { _asking: asking }))
     }
 
     pub(crate) fn len(&self) -> usize {

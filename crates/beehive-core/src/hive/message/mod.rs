@@ -16,6 +16,7 @@ pub(crate) mod counters;
 pub(crate) mod dead_letters;
 pub(crate) mod inbox;
 pub(crate) mod payloads;
+pub(crate) mod remote_mail;
 pub(crate) mod render;
 pub(crate) mod reports;
 pub(crate) mod trace;

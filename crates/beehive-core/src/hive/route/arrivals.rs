@@ -7,9 +7,9 @@ use crate::hive::dispatch::effects::RouteContext;
 use crate::hive::dispatch::inner::HiveInner;
 use crate::hive::dispatch::sender::queue::SenderQueue;
 use crate::hive::dispatch::turn::{Place, Turn};
-use crate::hive::links::frame::{Body, ToBee};
+use crate::hive::links::frame::{Body, ToBee, ToIoBee};
 use crate::hive::links::links::{Handle, Links};
-use crate::hive::message::arrival::Arrival;
+use crate::hive::message::arrival::{Arrival, Asking};
 use crate::hive::ownership::foreign;
 use crate::mutant::Mutant;
 use std::collections::BTreeSet;
@@ -53,6 +53,11 @@ impl Handle for Arrivals {
                 }
             }
             Body::Closed { ticket } => links.closed(ticket),
+            Body::Mail(mail) => {
+                let ToIoBee { io, name, ticket, messages } = *mail;
+                let asking = ticket.map(|ticket| Asking::new(links.clone(), from, ticket));
+                hive.io.deliver_encoded(io, (name, messages), asking)
+            }
             Body::Stage(_) | Body::Staged(_) => {
                 links.push_move(from, body);
                 logs.changed.notify_one()

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// The versions of the protocol that this program speaks, from the lowest to the highest. They include the calls between hives.
-pub(super) const VERSIONS: (u16, u16) = (2, 2);
+pub(super) const VERSIONS: (u16, u16) = (3, 3);
 
 /// What a hive says about itself when it connects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! A hive's message types, and the apps that receive each of them.
 
+use crate::cell::HiveId;
 use crate::hash::HashMap;
 use crate::hive::admission::credits::{Cause, Credits};
 use crate::hive::admission::entrances::Entrance;
@@ -16,7 +17,7 @@ use crate::hive::dispatch::types::logged_types::LoggedTypes;
 use crate::hive::message::batch::{Address, Batch, Messages, batch_of};
 use crate::hive::message::inbox::IoBees;
 use crate::hive::message::payloads::Payloads;
-use crate::hive::message::{render, trace};
+use crate::hive::message::{remote_mail, render, trace};
 use crate::limits;
 use crate::message::Message;
 use crate::mutant::Mutant;
@@ -217,20 +218,14 @@ impl<M: Message> MessageType<M> {
         }
 
         match to {
-            Address::Io(hive, _) if cx.turn.hive.links.is_some() && hive != cx.turn.hive.id => {
-                tracing::debug!(
-                    message = M::NAME,
-                    hive = hive.0,
-                    "message dropped: its IO bee is in another hive"
-                )
-            }
-            Address::Io(_, id) if cx.must_defer() => {
-                let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), id, kind: PhantomData });
+            Address::Io(hive, id) if cx.must_defer() => {
+                let to = (hive, id);
+                let onward = Arc::new(ToIoBee::<M> { io: self.io.clone(), to, kind: PhantomData });
                 // the messages wait behind the sender's deferred messages. That queue already
                 // exists, so the app number is not used
                 cx.defer(0, onward, batch.clone(), range, None)
             }
-            Address::Io(_, id) => to_io_bee(&self.io, id, batch, range, cx),
+            Address::Io(hive, id) => to_io_bee(&self.io, (hive, id), batch, range, cx),
             Address::App(AppId(app)) => match self.receiver_of(app) {
                 Some(receiver) => receiver.route(batch, range, None, cx),
                 None => cx.turn.hive.nobody_handles(M::NAME, batch.source.sender),
@@ -338,11 +333,19 @@ impl<M: Message> MessageType<M> {
 /// Delivers messages to an IO bee, either immediately or when the record is committed.
 fn to_io_bee<M: Message>(
     io: &Arc<IoBees>,
-    id: u64,
+    (hive, id): (HiveId, u64),
     batch: &Arc<Batch<M>>,
     range: Range<u32>,
     cx: &mut RouteContext,
 ) {
+    if let Some(links) = cx.turn.hive.links.as_ref().filter(|_| hive != cx.turn.hive.id) {
+        let (links, batch, cause) = (links.clone(), batch.clone(), cx.turn.cause.clone());
+        let mail = move || remote_mail::send(&links, (hive, id), &batch, range, cause.as_ref());
+        return match &mut cx.sink {
+            Sink::Held(effects) => effects.hold(move |_| mail()),
+            Sink::Now => mail(),
+        };
+    }
     if trace::is_on() {
         trace::delivered(M::NAME, &batch.source, range.clone(), id)
     }
@@ -359,14 +362,14 @@ fn to_io_bee<M: Message>(
 /// Delivers deferred messages to an IO bee.
 struct ToIoBee<M> {
     io: Arc<IoBees>,
-    id: u64,
+    to: (HiveId, u64),
     kind: PhantomData<fn(M)>,
 }
 
 impl<M: Message> Onward for ToIoBee<M> {
     fn route_on(&self, batch: &Arc<dyn Messages>, range: Range<u32>, _: Option<u16>, cx: &mut RouteContext) {
         if let Some(batch) = batch_of::<M>(batch.clone()) {
-            to_io_bee(&self.io, self.id, &batch, range, cx)
+            to_io_bee(&self.io, self.to, &batch, range, cx)
         }
     }
 }
