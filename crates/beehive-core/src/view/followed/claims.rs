@@ -17,43 +17,13 @@
 //! the registry is asked. A cell that was removed is remembered for a while, so that a log that is behind does not bring it back.
 
 use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
-use crate::state::image::{EncodedCells, Op, Redo};
+use crate::state::image::{EncodedCells, Redo};
 use crate::time::Time;
+use crate::view::followed::cell::{Cell, cell, cells, change, split};
+use crate::view::followed::change::{Change, Restored};
 use beehive_protocol::{BeeId, ColonyId, Epoch};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
-
-/// A change that a log makes to the bees of one app, as far as dictionaries with views are concerned.
-#[derive(Clone, Debug)]
-pub(crate) enum Change {
-    /// A bee has changed rows. `known` is the highest index of the registry in the log.
-    Rows { bee: BeeId, known: u64, redo: Redo },
-    /// The log has a new bee, or has adopted one.
-    Begin { bee: BeeId, epoch: Epoch, view: u64, rows: EncodedCells },
-    /// A bee is about to leave the log.
-    Freeze { bee: BeeId, view: u64 },
-    /// A bee stays after all.
-    Thaw { bee: BeeId, epoch: Epoch, view: u64 },
-    /// A bee has left the log.
-    Drop { bee: BeeId },
-    /// A bee has ended.
-    Release { bee: BeeId, view: u64 },
-    /// A bee has merged into another one.
-    Fuse { from: BeeId, into: BeeId, view: u64 },
-    /// A bee has given cells, named by dictionary and key, to a new bee.
-    Split { bee: BeeId, new: BeeId, cells: Vec<(u32, Vec<u8>)>, view: u64 },
-    /// The log has these bees, and no others. Entries may be missing before this.
-    Restored { bees: Vec<Restored>, known: u64 },
-}
-
-/// A bee in the state of a log.
-#[derive(Clone, Debug)]
-pub(crate) struct Restored {
-    pub(crate) bee: BeeId,
-    pub(crate) epoch: Epoch,
-    pub(crate) is_frozen: bool,
-    pub(crate) rows: EncodedCells,
-}
 
 /// A bee as one log describes it.
 struct Copied {
@@ -91,9 +61,6 @@ enum Place {
 /// Returns the colony in which the registry says that a bee is, and the bee's epoch.
 pub(crate) type Find<'a> = &'a dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>;
 
-/// A cell: dictionary, then encoded key.
-type Cell = Box<[u8]>;
-
 /// The copies of an app's bees in all logs, and which of them is shown for each cell.
 #[derive(Default)]
 pub(super) struct Claims {
@@ -108,41 +75,6 @@ pub(super) struct Claims {
     ended: BTreeMap<BeeId, Epoch>,
     /// The changes of what is shown.
     out: Redo,
-}
-
-fn cell(dict: u32, key: &[u8]) -> Cell {
-    [&dict.to_be_bytes(), key].concat().into()
-}
-
-fn split(cell: &[u8]) -> (u32, &[u8]) {
-    match cell.split_first_chunk() {
-        Some((dict, key)) => (u32::from_be_bytes(*dict), key),
-        None => (0, &[]),
-    }
-}
-
-fn cells(rows: &EncodedCells) -> Vec<Cell> {
-    rows.cells().map(|(dict, key)| cell(dict, key)).collect()
-}
-
-/// Appends the changes that lead from one content of a cell to another.
-fn change(out: &mut Redo, cell: &[u8], from: Option<&EncodedCells>, to: Option<&EncodedCells>) {
-    let (dict, key) = split(cell);
-    let rows = |of: Option<&EncodedCells>| -> BTreeMap<Vec<u8>, Vec<u8>> {
-        of.into_iter()
-            .flat_map(|of| of.rows_of(dict, key))
-            .map(|(row, value)| (row.into(), value.into()))
-            .collect()
-    };
-    let (from, to) = (rows(from), rows(to));
-    // the value of a `Dict` is a row with an empty key
-    let op = |row, value| Op { dict, key, row, value };
-    for row in from.keys().filter(|row| !to.contains_key(*row)) {
-        out.push(op((!row.is_empty()).then_some(row), None))
-    }
-    for (row, value) in to.iter().filter(|(row, value)| from.get(*row) != Some(value)) {
-        out.push(op((!row.is_empty()).then_some(row), Some(value)))
-    }
 }
 
 impl Claims {

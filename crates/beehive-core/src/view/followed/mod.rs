@@ -12,11 +12,13 @@
 //! A queue contains encoded changes, and few of them: whoever exceeds the limit takes them out. All changes of an entry are in
 //! one version.
 
+mod cell;
+mod change;
 mod claims;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use claims::{Change, Restored};
+pub(crate) use change::{Change, Restored};
 
 use crate::limits::VIEW_FOLLOWED_BYTES_MAX;
 use crate::state::any::AnyState;
@@ -50,24 +52,6 @@ struct Merged {
     claims: Claims,
     /// An instance of the app, which decodes the rows.
     decoder: Box<dyn AnyState>,
-}
-
-/// Size of a queued change without its rows, in bytes.
-const FIXED_BYTES: usize = 64;
-
-impl Change {
-    fn size(&self) -> usize {
-        FIXED_BYTES
-            + match self {
-                Change::Rows { redo, .. } => redo.size(),
-                Change::Begin { rows, .. } => rows.byte_count(),
-                Change::Restored { bees, .. } => {
-                    bees.iter().map(|bee| FIXED_BYTES + bee.rows.byte_count()).sum()
-                }
-                Change::Split { cells, .. } => cells.iter().map(|(_, key)| FIXED_BYTES + key.len()).sum(),
-                _ => 0,
-            }
-    }
 }
 
 impl Follow {

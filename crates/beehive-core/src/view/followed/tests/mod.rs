@@ -1,7 +1,8 @@
 //! Compares what is shown with a model, in which bees move, merge, end and begin, while the logs of three colonies arrive at
 //! different times, entry by entry or with gaps.
 
-use super::claims::{Change, Claims, Restored};
+use super::change::{Change, Restored};
+use super::claims::Claims;
 use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
 use crate::state::image::{EncodedCells, Op, Redo};
 use crate::time::Time;
