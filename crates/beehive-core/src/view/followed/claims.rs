@@ -337,8 +337,8 @@ impl Claims {
                 None => return true,
             },
         };
-        // what the same log said later is newer
-        let is_later = copied.home == home && matches!(by, Place::In(..));
+        // In a log, one bee at most has the cell and is not about to leave. Another one has lost it before
+        let is_later = copied.home == home && matches!(by, Place::In(..)) && !copied.is_frozen;
         is_later || (stamp.is_some() && copied.stamp > stamp)
     }
 

@@ -1,6 +1,8 @@
 //! Compares what is shown with a model, in which bees move, merge, end and begin, while the logs of three colonies arrive at
 //! different times, entry by entry or with gaps.
 
+mod directed;
+
 use super::change::{Change, Restored};
 use super::claims::Claims;
 use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};

@@ -1,0 +1,106 @@
+//! Single histories, each of which an earlier rule got wrong.
+
+use super::super::change::{Change, Restored};
+use super::super::claims::Claims;
+use super::{get, put};
+use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
+use crate::state::image::EncodedCells;
+use crate::time::Time;
+use beehive_protocol::{BeeId, ColonyId, Epoch};
+use std::time::Duration;
+
+const X: ColonyId = ColonyId(1);
+const Y: ColonyId = ColonyId(2);
+const Z: ColonyId = ColonyId(3);
+const A: u8 = 0;
+const B: u8 = 1;
+const C: u8 = 2;
+
+/// A hive that is told what the logs contain.
+#[derive(Default)]
+struct Hive {
+    claims: Claims,
+    shown: EncodedCells,
+}
+
+impl Hive {
+    /// Tells a change of a colony. Returns what is shown for the cell `C` after it.
+    fn tell(&mut self, colony: ColonyId, change: Change) -> Option<u32> {
+        self.claims.apply(colony, change);
+        self.read()
+    }
+
+    fn read(&mut self) -> Option<u32> {
+        self.claims.settle().iter().for_each(|op| self.shown.apply(op));
+        get(&self.shown, C)
+    }
+
+    /// Asks the registry, which contains these bees at this index.
+    fn ask(&mut self, index: u64, bees: &[(u64, ColonyId, u32)], seconds: u64) -> Option<u32> {
+        let find = |bee: BeeId| {
+            let found = bees.iter().find(|(one, ..)| *one == bee.0);
+            found.map(|(_, colony, epoch)| (*colony, Epoch(*epoch)))
+        };
+        let now = Time::from_nanoseconds(seconds * 1_000_000_000);
+        self.claims.ask((index, &find), now, Duration::from_secs(10));
+        self.read()
+    }
+}
+
+fn content(cells: &[(u8, u32)]) -> EncodedCells {
+    let mut rows = EncodedCells::default();
+    for (cell, value) in cells {
+        put(&mut rows, *cell, Some(*value));
+    }
+    rows
+}
+
+fn rows(bee: u64, known: u64, cell: u8, value: Option<u32>) -> Change {
+    Change::Rows { bee: BeeId(bee), known, redo: put(&mut EncodedCells::default(), cell, value) }
+}
+
+fn begin(bee: u64, epoch: u32, view: u64, cells: &[(u8, u32)]) -> Change {
+    Change::Begin { bee: BeeId(bee), epoch: Epoch(epoch), view, rows: content(cells) }
+}
+
+fn freeze(bee: u64, view: u64) -> Change {
+    Change::Freeze { bee: BeeId(bee), view }
+}
+
+fn thaw(bee: u64, epoch: u32, view: u64) -> Change {
+    Change::Thaw { bee: BeeId(bee), epoch: Epoch(epoch), view }
+}
+
+fn drop_bee(bee: u64) -> Change {
+    Change::Drop { bee: BeeId(bee) }
+}
+
+fn release(bee: u64, view: u64) -> Change {
+    Change::Release { bee: BeeId(bee), view }
+}
+
+fn image(bee: u64, epoch: u32, is_frozen: bool, cells: &[(u8, u32)]) -> Restored {
+    Restored { bee: BeeId(bee), epoch: Epoch(epoch), is_frozen, rows: content(cells) }
+}
+
+fn restored(known: u64, bees: Vec<Restored>) -> Change {
+    Change::Restored { bees, known }
+}
+
+#[test]
+fn a_frozen_copy_is_not_newer_because_its_log_said_it_later() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(Z, rows(2, 0, C, Some(3))), Some(3));
+    // bee 1 has merged into bee 2 before that one has left for X
+    assert_eq!(hive.tell(X, rows(1, 0, C, Some(1))), Some(3));
+    assert_eq!(hive.tell(X, freeze(1, 2)), Some(3));
+    assert_eq!(hive.tell(X, begin(2, 1, 7, &[(C, 3)])), Some(3));
+}
+
+#[test]
+fn a_frozen_copy_in_a_restored_log_does_not_win_against_the_active_one() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(X, begin(1, 2, 5, &[(C, 4)])), Some(4));
+    let bees = vec![image(1, 2, false, &[(C, 5)]), image(2, 0, true, &[(C, 4)])];
+    assert_eq!(hive.tell(X, restored(9, bees)), Some(5));
+}
