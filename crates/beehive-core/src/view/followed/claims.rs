@@ -220,6 +220,14 @@ impl Claims {
         }
     }
 
+    fn copied_at_mut(&mut self, place: Place) -> Option<&mut Copied> {
+        match place {
+            Place::In(colony, bee) => self.copied_mut(colony, bee),
+            Place::Left(bee) => self.left.get_mut(&bee).map(|left| &mut left.copied),
+            Place::Gone(..) => None,
+        }
+    }
+
     fn copied_mut(&mut self, colony: ColonyId, bee: BeeId) -> Option<&mut Copied> {
         self.colonies.get_mut(&colony)?.get_mut(&bee)
     }
@@ -273,9 +281,7 @@ impl Claims {
         let rows = |place| self.copied(place).map(|copied| &copied.rows);
         change(&mut out, &cell, from.and_then(rows), rows(to));
         self.out = out;
-        if let Some(Place::In(colony, bee)) = from
-            && let Some(from) = self.copied_mut(colony, bee)
-        {
+        if let Some(from) = from.and_then(|from| self.copied_at_mut(from)) {
             from.removed.remove(&cell);
         }
         if let Place::In(colony, bee) = to
@@ -286,16 +292,23 @@ impl Claims {
                 self.contested.remove(&cell);
             }
         }
-        self.shown.insert(cell, to);
+        self.shown.insert(cell.clone(), to);
+
+        let (dict, key) = split(&cell);
+        if let Some(copied) = self.copied_at_mut(to)
+            && copied.rows.rows_of(dict, key).next().is_none()
+        {
+            // a newer copy has removed the cell
+            copied.removed.insert(cell.clone());
+            self.removed.push_back(cell)
+        }
     }
 
     /// Shows a cell no longer, and remembers it. `gone` is the copy from which it was shown. A contestant may be shown instead: see
     /// [`Claims::settle`].
     fn vanish(&mut self, cell: Cell, gone: &Copied, to: Place) {
         change(&mut self.out, &cell, Some(&gone.rows), None);
-        if let Place::In(colony, bee) = to
-            && let Some(copied) = self.copied_mut(colony, bee)
-        {
+        if let Some(copied) = self.copied_at_mut(to) {
             copied.removed.insert(cell.clone());
         }
         self.shown.insert(cell.clone(), to);
@@ -315,9 +328,7 @@ impl Claims {
                 self.copied(place).is_some_and(|copied| copied.rows.rows_of(dict, key).next().is_some());
             if !has_rows {
                 self.shown.remove(&cell);
-                if let Place::In(colony, bee) = place
-                    && let Some(copied) = self.copied_mut(colony, bee)
-                {
+                if let Some(copied) = self.copied_at_mut(place) {
                     copied.removed.remove(&cell);
                 }
             }
@@ -334,7 +345,10 @@ impl Claims {
             Place::Gone(home, stamp) => (home, Some(stamp)),
             Place::In(..) | Place::Left(_) => match self.copied(holder) {
                 Some(held) => (held.home, held.stamp),
-                None => return true,
+                None => {
+                    debug_assert!(false, "a cell is shown from a copy that does not exist: {holder:?}");
+                    return true;
+                }
             },
         };
         // In a log, one bee at most has the cell and is not about to leave. Another one has lost it before
@@ -405,7 +419,9 @@ impl Claims {
         copied.is_superseded = self.is_superseded(home, bee, epoch);
         let is_superseded = copied.is_superseded;
         let entered = cells(&copied.rows);
-        self.colonies.entry(home).or_default().insert(bee, copied);
+        if let Some(old) = self.colonies.entry(home).or_default().insert(bee, copied) {
+            self.replace(Place::In(home, bee), &old)
+        }
         if is_superseded {
             return;
         }
@@ -419,6 +435,22 @@ impl Claims {
             // the newer copy does not have these cells any more
             for cell in self.shown_by(Place::Left(bee), &copied) {
                 self.vanish(cell, &copied, Place::In(home, bee))
+            }
+        }
+    }
+
+    /// A copy is in the place of an older one of the same bee.
+    fn replace(&mut self, place: Place, old: &Copied) {
+        for cell in self.shown_by(place, old) {
+            let (dict, key) = split(&cell);
+            let mut out = std::mem::take(&mut self.out);
+            change(&mut out, &cell, Some(&old.rows), self.copied(place).map(|new| &new.rows));
+            self.out = out;
+            if let Some(new) = self.copied_at_mut(place)
+                && new.rows.rows_of(dict, key).next().is_none()
+            {
+                new.removed.insert(cell.clone());
+                self.removed.push_back(cell)
             }
         }
     }

@@ -104,3 +104,17 @@ fn a_frozen_copy_in_a_restored_log_does_not_win_against_the_active_one() {
     let bees = vec![image(1, 2, false, &[(C, 5)]), image(2, 0, true, &[(C, 4)])];
     assert_eq!(hive.tell(X, restored(9, bees)), Some(5));
 }
+
+#[test]
+fn a_removal_by_a_newer_bee_is_remembered_after_that_bee_has_ended() {
+    let mut hive = Hive::default();
+    hive.tell(Y, begin(1, 1, 100, &[(C, 1)]));
+    hive.tell(X, begin(2, 1, 200, &[(A, 1)]));
+    assert_eq!(hive.tell(Y, rows(1, 240, C, Some(1))), Some(1));
+    assert_eq!(hive.tell(X, rows(2, 200, C, Some(2))), Some(1), "bee 2 may be older");
+    assert_eq!(hive.tell(X, rows(2, 250, C, None)), None);
+    assert_eq!(hive.tell(X, rows(2, 250, A, None)), None);
+    assert_eq!(hive.tell(X, release(2, 260)), None);
+    assert_eq!(hive.tell(Y, rows(1, 245, C, Some(3))), None, "Y is behind");
+    assert_eq!(hive.tell(Z, begin(4, 1, 270, &[(C, 4)])), Some(4));
+}
