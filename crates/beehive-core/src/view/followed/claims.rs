@@ -89,16 +89,18 @@ impl Claims {
                 self.enter(bee, Copied::new(colony, epoch, Some(view), rows))
             }
             Change::Freeze { bee, view } => {
+                self.enter_if_unknown(colony, bee, Some(view));
                 self.is_here((colony, bee), view);
                 if let Some(copied) = self.copied_mut(colony, bee) {
                     copied.is_frozen = true
                 }
             }
             Change::Thaw { bee, epoch, view } => {
-                if let Some(copied) = self.copied_mut(colony, bee) {
-                    (copied.is_frozen, copied.epoch) = (false, epoch);
-                    copied.stamp = copied.stamp.max(Some(view))
-                }
+                self.enter_if_unknown(colony, bee, Some(view));
+                let Some(mut copied) = self.remove(colony, bee) else { return };
+                (copied.is_frozen, copied.epoch) = (false, epoch);
+                copied.stamp = copied.stamp.max(Some(view));
+                self.enter(bee, copied)
             }
             Change::Drop { bee } => {
                 let is_frozen = self.copied_mut(colony, bee).is_some_and(|copied| copied.is_frozen);
@@ -372,9 +374,7 @@ impl Claims {
     }
 
     fn rows(&mut self, colony: ColonyId, bee: BeeId, known: u64, redo: &Redo) {
-        if self.copied(Place::In(colony, bee)).is_none() {
-            self.enter(bee, Copied::new(colony, Epoch(0), None, EncodedCells::default()))
-        }
+        self.enter_if_unknown(colony, bee, None);
         if self.copied(Place::In(colony, bee)).is_some_and(|copied| copied.stamp.is_some()) {
             // otherwise the bee may be younger than what the log knew
             self.is_here((colony, bee), known)
@@ -412,7 +412,14 @@ impl Claims {
         challenged.into_iter().for_each(|cell| self.challenge(cell, (colony, bee)))
     }
 
-    /// A copy has appeared in a log.
+    /// A log mentions a bee that is in the log already, but had no rows so far.
+    fn enter_if_unknown(&mut self, colony: ColonyId, bee: BeeId, stamp: Option<u64>) {
+        if self.copied(Place::In(colony, bee)).is_none() {
+            self.enter(bee, Copied::new(colony, Epoch(0), stamp, EncodedCells::default()))
+        }
+    }
+
+    /// A copy has appeared in a log, or has become newer.
     fn enter(&mut self, bee: BeeId, mut copied: Copied) {
         let (home, epoch) = (copied.home, copied.epoch);
         let is_left = self.left.get(&bee).is_some_and(|left| left.copied.epoch <= epoch);
@@ -475,9 +482,7 @@ impl Claims {
 
     fn fuse(&mut self, colony: ColonyId, from: BeeId, into: BeeId, view: u64) {
         let Some(gone) = self.remove(colony, from) else { return };
-        if self.copied(Place::In(colony, into)).is_none() {
-            self.enter(into, Copied::new(colony, Epoch(0), Some(view), EncodedCells::default()))
-        }
+        self.enter_if_unknown(colony, into, Some(view));
         self.note_ended(from, &gone);
         let shown = self.shown_by(Place::In(colony, from), &gone);
         self.is_here((colony, into), view);

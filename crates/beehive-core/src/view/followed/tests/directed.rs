@@ -118,3 +118,15 @@ fn a_removal_by_a_newer_bee_is_remembered_after_that_bee_has_ended() {
     assert_eq!(hive.tell(Y, rows(1, 245, C, Some(3))), None, "Y is behind");
     assert_eq!(hive.tell(Z, begin(4, 1, 270, &[(C, 4)])), Some(4));
 }
+
+#[test]
+fn a_bee_without_rows_has_the_epoch_of_its_return() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(Y, rows(1, 0, C, Some(1))), Some(1));
+    assert_eq!(hive.tell(Y, rows(1, 0, C, None)), None);
+    hive.tell(Y, release(1, 1));
+    hive.tell(X, freeze(2, 4));
+    hive.tell(X, thaw(2, 1, 5));
+    hive.tell(X, rows(2, 5, C, Some(3)));
+    assert_eq!(hive.ask(9, &[(2, X, 1)], 0), Some(3));
+}
