@@ -39,6 +39,20 @@ pub(crate) struct Restored {
 const FIXED_BYTES: usize = 64;
 
 impl Change {
+    /// Returns the index of the registry that the change names. Zero if it names none.
+    pub(super) const fn view(&self) -> u64 {
+        match self {
+            Change::Rows { known, .. } | Change::Restored { known, .. } => *known,
+            Change::Begin { view, .. }
+            | Change::Freeze { view, .. }
+            | Change::Thaw { view, .. }
+            | Change::Release { view, .. }
+            | Change::Fuse { view, .. }
+            | Change::Split { view, .. } => *view,
+            Change::Drop { .. } => 0,
+        }
+    }
+
     /// Returns about the number of bytes of memory that the change takes.
     pub(super) fn size(&self) -> usize {
         FIXED_BYTES

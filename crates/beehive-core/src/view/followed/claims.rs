@@ -66,6 +66,8 @@ pub(crate) type Find<'a> = &'a dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>;
 pub(super) struct Claims {
     colonies: BTreeMap<ColonyId, BTreeMap<BeeId, Copied>>,
     left: BTreeMap<BeeId, Left>,
+    /// The highest index of the registry that each log has named.
+    known: BTreeMap<ColonyId, u64>,
     /// The copy that is shown, for each cell that has rows there, or had some and is remembered.
     shown: BTreeMap<Cell, Place>,
     /// The cells that are remembered without rows, oldest first, and others.
@@ -80,6 +82,8 @@ pub(super) struct Claims {
 impl Claims {
     /// Applies what a log says.
     pub(super) fn apply(&mut self, colony: ColonyId, change: Change) {
+        let known = self.known.entry(colony).or_default();
+        *known = change.view().max(*known);
         match change {
             Change::Rows { bee, known, redo } => self.rows(colony, bee, known, &redo),
             Change::Begin { bee, epoch, view, rows } => {
@@ -170,7 +174,11 @@ impl Claims {
             });
             for (colony, bee) in contestants.iter().copied().chain(holder) {
                 let copied = self.colonies.get_mut(&colony).and_then(|bees| bees.get_mut(&bee));
-                if let Some(copied) = copied.filter(|copied| find(bee) == Some((colony, copied.epoch))) {
+                // an older answer is about a time at which the bee did not have all its cells yet
+                let is_recent = self.known.get(&colony).is_none_or(|known| index >= *known);
+                if let Some(copied) =
+                    copied.filter(|copied| is_recent && find(bee) == Some((colony, copied.epoch)))
+                {
                     copied.stamp = copied.stamp.max(Some(index))
                 }
             }

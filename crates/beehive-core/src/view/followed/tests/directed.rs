@@ -130,3 +130,18 @@ fn a_bee_without_rows_has_the_epoch_of_its_return() {
     hive.tell(X, rows(2, 5, C, Some(3)));
     assert_eq!(hive.ask(9, &[(2, X, 1)], 0), Some(3));
 }
+
+#[test]
+fn an_answer_that_is_older_than_the_log_does_not_count() {
+    let mut hive = Hive::default();
+    let registry = [(1, Y, 0)];
+    // bee 2 has merged into bee 1
+    assert_eq!(hive.tell(Y, restored(4, vec![image(1, 0, false, &[(A, 1), (C, 2)])])), Some(2));
+    hive.tell(X, rows(2, 0, C, Some(2)));
+    hive.tell(X, freeze(2, 3));
+    assert_eq!(hive.tell(X, drop_bee(2)), Some(2));
+    assert_eq!(hive.ask(1, &registry, 0), Some(2));
+    for seconds in [1, 100, 200] {
+        assert_eq!(hive.ask(5, &registry, seconds), Some(2))
+    }
+}
