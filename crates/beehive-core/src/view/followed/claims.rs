@@ -73,8 +73,8 @@ pub(super) struct Claims {
     /// The cells that are remembered without rows, oldest first, and others.
     removed: VecDeque<Cell>,
     contested: BTreeMap<Cell, Vec<(ColonyId, BeeId)>>,
-    /// Bees that have moved and ended, and their epochs. A log that is behind may still contain them.
-    ended: BTreeMap<BeeId, Epoch>,
+    /// Bees that have moved and ended: the colony in which each has ended, and when. A log that is behind may still contain them.
+    ended: BTreeMap<BeeId, (ColonyId, u64)>,
     /// The changes of what is shown.
     out: Redo,
 }
@@ -114,7 +114,7 @@ impl Claims {
             }
             Change::Release { bee, view } => {
                 let Some(gone) = self.remove(colony, bee) else { return };
-                self.note_ended(bee, &gone);
+                self.note_ended(bee, &gone, view);
                 for cell in self.shown_by(Place::In(colony, bee), &gone) {
                     self.vanish(cell, &gone, Place::Gone(colony, gone.stamp.unwrap_or_default().max(view)))
                 }
@@ -266,10 +266,23 @@ impl Claims {
         self.ended.contains_key(&bee) || self.epoch_elsewhere(home, bee).is_some_and(|other| other > epoch)
     }
 
-    fn note_ended(&mut self, bee: BeeId, gone: &Copied) {
+    /// Returns the newest copy of a bee, which has removed the cells that only the superseded copy `old` has.
+    fn newest(&self, bee: BeeId, old: &Copied) -> Place {
+        if let Some((colony, index)) = self.ended.get(&bee) {
+            return Place::Gone(*colony, *index);
+        }
+        let in_logs = self.colonies.iter().filter_map(|(colony, bees)| Some((bees.get(&bee)?, *colony)));
+        let in_logs = in_logs.map(|(copied, colony)| (copied.epoch, Place::In(colony, bee)));
+        let left = self.left.get(&bee).map(|left| (left.copied.epoch, Place::Left(bee)));
+        let newest =
+            in_logs.chain(left).filter(|(epoch, _)| *epoch > old.epoch).max_by_key(|(epoch, _)| *epoch);
+        newest.map_or(Place::Gone(old.home, old.stamp.unwrap_or_default()), |(_, place)| place)
+    }
+
+    fn note_ended(&mut self, bee: BeeId, gone: &Copied, view: u64) {
         // no other log has ever had a bee that has not moved
         if gone.epoch > Epoch(0) {
-            self.ended.insert(bee, gone.epoch);
+            self.ended.insert(bee, (gone.home, gone.stamp.unwrap_or_default().max(view)));
             if self.ended.len() > BEES_ENDED_REMEMBERED_MAX {
                 self.ended.pop_first();
             }
@@ -472,13 +485,14 @@ impl Claims {
 
     /// A log has dropped a copy, which stays shown until a newer one arrives.
     ///
-    /// Nothing is newer than the cells of a superseded copy but their removal, or a bee that has split from the newer copy. In
-    /// the second case, a cell vanishes until the log with the new bee arrives. Hives do not split bees yet.
+    /// Nothing is newer than the cells of a superseded copy but their removal by the newest copy, or a bee that has split from it.
+    /// In the second case, a cell vanishes until the log with the new bee arrives. Hives do not split bees yet.
     fn leave(&mut self, bee: BeeId, copied: Copied) {
         for cell in self.shown_by(Place::In(copied.home, bee), &copied) {
             match copied.is_superseded {
                 true => {
-                    self.vanish(cell, &copied, Place::Gone(copied.home, copied.stamp.unwrap_or_default()))
+                    let newest = self.newest(bee, &copied);
+                    self.vanish(cell, &copied, newest)
                 }
                 false => drop(self.shown.insert(cell, Place::Left(bee))),
             }
@@ -491,7 +505,7 @@ impl Claims {
     fn fuse(&mut self, colony: ColonyId, from: BeeId, into: BeeId, view: u64) {
         let Some(gone) = self.remove(colony, from) else { return };
         self.enter_if_unknown(colony, into, Some(view));
-        self.note_ended(from, &gone);
+        self.note_ended(from, &gone, view);
         let shown = self.shown_by(Place::In(colony, from), &gone);
         self.is_here((colony, into), view);
         let Some(target) = self.copied_mut(colony, into) else { return };

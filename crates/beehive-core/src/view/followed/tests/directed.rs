@@ -145,3 +145,26 @@ fn an_answer_that_is_older_than_the_log_does_not_count() {
         assert_eq!(hive.ask(5, &registry, seconds), Some(2))
     }
 }
+
+#[test]
+fn a_cell_that_the_newest_copy_has_removed_does_not_come_back_with_an_older_bee() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(X, restored(0, vec![image(3, 0, false, &[(C, 4)])])), Some(4));
+    assert_eq!(hive.tell(Z, begin(3, 1, 7, &[])), Some(4));
+    assert_eq!(hive.tell(X, restored(0, vec![image(3, 0, false, &[])])), None);
+    hive.tell(Y, begin(2, 0, 2, &[]));
+    assert_eq!(hive.tell(Y, rows(2, 2, C, Some(1))), None);
+}
+
+/// The epochs of a bee arrive in the order 0, 2, 1.
+#[test]
+fn a_cell_that_an_ended_bee_has_removed_does_not_come_back() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(X, rows(1, 2, C, Some(1))), Some(1));
+    hive.tell(Z, begin(1, 2, 5, &[]));
+    assert_eq!(hive.tell(Z, release(1, 5)), Some(1));
+    assert_eq!(hive.tell(Y, begin(1, 1, 3, &[(C, 1)])), Some(1));
+    hive.tell(X, freeze(1, 2));
+    assert_eq!(hive.tell(X, drop_bee(1)), None);
+    assert_eq!(hive.tell(Y, rows(1, 3, C, Some(2))), None);
+}
