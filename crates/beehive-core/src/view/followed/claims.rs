@@ -21,8 +21,9 @@ use crate::state::image::{EncodedCells, Redo};
 use crate::time::Time;
 use crate::view::followed::cell::{Cell, cell, cells, change, split};
 use crate::view::followed::change::{Change, Restored};
+use crate::view::followed::recent::Recent;
 use beehive_protocol::{BeeId, ColonyId, Epoch};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A bee as one log describes it.
@@ -71,10 +72,10 @@ pub(super) struct Claims {
     /// The copy that is shown, for each cell that has rows there, or had some and is remembered.
     shown: BTreeMap<Cell, Place>,
     /// The cells that are remembered without rows, oldest first, and others.
-    removed: VecDeque<Cell>,
+    removed: Recent<Cell, ()>,
     contested: BTreeMap<Cell, Vec<(ColonyId, BeeId)>>,
     /// Bees that have moved and ended: the colony in which each has ended, and when. A log that is behind may still contain them.
-    ended: BTreeMap<BeeId, (ColonyId, u64)>,
+    ended: Recent<BeeId, (ColonyId, u64)>,
     /// The changes of what is shown.
     out: Redo,
 }
@@ -145,7 +146,7 @@ impl Claims {
                 self.show(cell.clone(), best)
             }
             match contestants.is_empty() {
-                true if best.is_none() => self.removed.push_back(cell),
+                true if best.is_none() => self.removed.insert(cell, ()),
                 true => {}
                 false => {
                     self.contested.insert(cell, contestants.into_iter().map(|(.., one)| one).collect());
@@ -263,7 +264,7 @@ impl Claims {
 
     /// Checks whether another copy of a bee is newer, or the bee has ended.
     fn is_superseded(&self, home: ColonyId, bee: BeeId, epoch: Epoch) -> bool {
-        self.ended.contains_key(&bee) || self.epoch_elsewhere(home, bee).is_some_and(|other| other > epoch)
+        self.ended.contains(&bee) || self.epoch_elsewhere(home, bee).is_some_and(|other| other > epoch)
     }
 
     /// Returns the newest copy of a bee, which has removed the cells that only the superseded copy `old` has.
@@ -284,7 +285,7 @@ impl Claims {
         if gone.epoch > Epoch(0) {
             self.ended.insert(bee, (gone.home, gone.stamp.unwrap_or_default().max(view)));
             if self.ended.len() > BEES_ENDED_REMEMBERED_MAX {
-                self.ended.pop_first();
+                self.ended.pop_oldest();
             }
         }
     }
@@ -323,7 +324,7 @@ impl Claims {
         {
             // a newer copy has removed the cell
             copied.removed.insert(cell.clone());
-            self.removed.push_back(cell)
+            self.removed.insert(cell, ())
         }
     }
 
@@ -335,13 +336,13 @@ impl Claims {
             copied.removed.insert(cell.clone());
         }
         self.shown.insert(cell.clone(), to);
-        self.removed.push_back(cell)
+        self.removed.insert(cell, ())
     }
 
     /// Forgets cells that were removed, if there are too many.
     fn forget_removed(&mut self) {
         while self.removed.len() > CELLS_REMOVED_REMEMBERED_MAX {
-            let Some(cell) = self.removed.pop_front() else { return };
+            let Some(cell) = self.removed.pop_oldest() else { return };
             let (dict, key) = split(&cell);
             let Some(place) = self.shown.get(&cell).copied().filter(|_| !self.contested.contains_key(&cell))
             else {
@@ -418,7 +419,7 @@ impl Claims {
                         }
                     } else if copied.rows.rows_of(op.dict, op.key).next().is_none() {
                         copied.removed.insert(at.as_slice().into());
-                        removed.push_back(at.as_slice().into())
+                        removed.insert(at.as_slice().into(), ())
                     }
                 }
                 _ if copied.is_superseded => {}
@@ -478,7 +479,7 @@ impl Claims {
                 && new.rows.rows_of(dict, key).next().is_none()
             {
                 new.removed.insert(cell.clone());
-                self.removed.push_back(cell)
+                self.removed.insert(cell, ())
             }
         }
     }

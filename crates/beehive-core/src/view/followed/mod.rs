@@ -15,6 +15,7 @@
 mod cell;
 mod change;
 mod claims;
+mod recent;
 #[cfg(test)]
 mod tests;
 

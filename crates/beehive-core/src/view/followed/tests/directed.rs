@@ -168,3 +168,25 @@ fn a_cell_that_an_ended_bee_has_removed_does_not_come_back() {
     assert_eq!(hive.tell(X, drop_bee(1)), None);
     assert_eq!(hive.tell(Y, rows(1, 3, C, Some(2))), None);
 }
+
+#[test]
+fn the_bees_that_ended_last_are_remembered() {
+    let mut hive = Hive::default();
+    for bee in (1..BEES_ENDED_REMEMBERED_MAX as u64 + 100).rev() {
+        hive.claims.apply(X, begin(bee, 1, 9, &[]));
+        hive.claims.apply(X, release(bee, 9));
+    }
+    assert_eq!(hive.tell(Y, rows(1, 0, C, Some(1))), None, "bee 1 has moved from Y to X and ended there");
+}
+
+#[test]
+fn a_cell_that_is_often_removed_does_not_displace_others() {
+    let mut hive = Hive::default();
+    hive.tell(X, rows(1, 0, A, Some(1)));
+    hive.tell(X, rows(1, 0, A, None));
+    for number in 0..CELLS_REMOVED_REMEMBERED_MAX as u32 + 100 {
+        hive.tell(X, rows(1, 0, B, Some(number)));
+        hive.tell(X, rows(1, 0, B, None));
+    }
+    assert_eq!(hive.claims.remembered(), (2, 0));
+}
