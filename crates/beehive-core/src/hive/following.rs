@@ -4,8 +4,9 @@
 //! colony, it tells it as soon as the replica knows it. If this hive leads the colony, it tells it before it reports the entry
 //! as committed, so that a view contains all that this hive has acknowledged.
 
+use crate::cell::BeeId;
 use crate::hive::bee::app::AppRuntime;
-use crate::hive::consensus::journal::{AppId, LogState, Record};
+use crate::hive::consensus::journal::{AppId, BeeImage, LogState, Record};
 use crate::hive::consensus::registry::{ColonyId, Registry};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::limits;
@@ -56,14 +57,19 @@ impl Followed {
 
 /// Returns the state of a log as a change of one app's views.
 pub(in crate::hive) fn restored(state: &LogState, app: AppId, dicts: u64) -> Option<Change> {
-    let of_app = state.bees.iter().filter(|((of, _), _)| *of == app);
-    let bees = of_app.map(|((_, bee), image)| RestoredBee {
-        bee: *bee,
+    let copy = |bee: BeeId, image: &BeeImage| RestoredBee {
+        bee,
         epoch: image.epoch,
         is_frozen: image.is_frozen(),
         rows: image.state.of_dictionaries(dicts),
-    });
-    Some(Change::Restored { bees: bees.collect(), known: state.known })
+    };
+    let bees = state.bees.iter().filter(|((of, _), _)| *of == app);
+    let staged = state.staged.iter().filter(|((of, _), staged)| *of == app && staged.is_complete());
+    Some(Change::Restored {
+        bees: bees.map(|((_, bee), image)| copy(*bee, image)).collect(),
+        staged: staged.map(|((_, bee), staged)| copy(*bee, &staged.bee)).collect(),
+        known: state.known,
+    })
 }
 
 /// Returns what a record changes in the dictionaries `dicts` of an app.
@@ -165,5 +171,27 @@ async fn follow(views: Arc<Views>, registry: Arc<dyn Registry>, hive: Arc<HiveIn
                 views.ask((state.index(), &find), hive.now(), limits::VIEW_LEFT_PATIENCE)
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hive::consensus::journal::{Epoch, Staged};
+
+    #[test]
+    fn a_restored_log_has_the_complete_copies_of_bees_that_are_about_to_arrive() {
+        let mut state = LogState { known: 7, ..LogState::default() };
+        let image = |epoch| Box::new(BeeImage { epoch: Epoch(epoch), ..BeeImage::default() });
+        let staged = |parts| Staged { bee: image(3), parts, of: 2, ..Staged::default() };
+        state.bees.insert((AppId(0), BeeId(1)), image(1));
+        for (app, bee, parts) in [(0, 2, 2), (0, 3, 1), (1, 4, 2)] {
+            state.staged.insert((AppId(app), BeeId(bee)), staged(parts));
+        }
+        let Some(Change::Restored { bees, staged, known: 7 }) = restored(&state, AppId(0), 1) else {
+            panic!()
+        };
+        let names = |all: &[RestoredBee]| all.iter().map(|one| (one.bee.0, one.epoch.0)).collect::<Vec<_>>();
+        assert_eq!((names(&bees), names(&staged)), (vec![(1, 1)], vec![(2, 3)]));
     }
 }

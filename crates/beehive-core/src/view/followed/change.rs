@@ -22,8 +22,9 @@ pub(crate) enum Change {
     Fuse { from: BeeId, into: BeeId, view: u64 },
     /// A bee has given cells, named by dictionary and key, to a new bee.
     Split { bee: BeeId, new: BeeId, cells: Vec<(u32, Vec<u8>)>, view: u64 },
-    /// The log has these bees, and no others. Entries may be missing before this.
-    Restored { bees: Vec<Restored>, known: u64 },
+    /// The log has these bees, and no others. Entries may be missing before this. `staged` are complete copies of bees that are about
+    /// to arrive, with their epochs after the move.
+    Restored { bees: Vec<Restored>, staged: Vec<Restored>, known: u64 },
 }
 
 /// A bee in the state of a log.
@@ -59,8 +60,8 @@ impl Change {
             + match self {
                 Change::Rows { redo, .. } => redo.size(),
                 Change::Begin { rows, .. } => rows.byte_count(),
-                Change::Restored { bees, .. } => {
-                    bees.iter().map(|bee| FIXED_BYTES + bee.rows.byte_count()).sum()
+                Change::Restored { bees, staged, .. } => {
+                    bees.iter().chain(staged).map(|bee| FIXED_BYTES + bee.rows.byte_count()).sum()
                 }
                 Change::Split { cells, .. } => cells.iter().map(|(_, key)| FIXED_BYTES + key.len()).sum(),
                 _ => 0,

@@ -84,7 +84,11 @@ fn image(bee: u64, epoch: u32, is_frozen: bool, cells: &[(u8, u32)]) -> Restored
 }
 
 fn restored(known: u64, bees: Vec<Restored>) -> Change {
-    Change::Restored { bees, known }
+    Change::Restored { bees, staged: Vec::new(), known }
+}
+
+fn restored_with_staged(known: u64, bees: Vec<Restored>, staged: Vec<Restored>) -> Change {
+    Change::Restored { bees, staged, known }
 }
 
 #[test]
@@ -189,4 +193,56 @@ fn a_cell_that_is_often_removed_does_not_displace_others() {
         hive.tell(X, rows(1, 0, B, None));
     }
     assert_eq!(hive.claims.remembered(), (2, 0));
+}
+
+/// The old log has dropped the bee, and the new one has not adopted it.
+#[test]
+fn a_hive_that_starts_in_the_middle_of_a_move_shows_the_bee() {
+    let mut hive = Hive::default();
+    hive.tell(X, restored(5, vec![]));
+    let arriving = || restored_with_staged(5, vec![], vec![image(1, 1, false, &[(C, 5)])]);
+    assert_eq!(hive.tell(Y, arriving()), Some(5));
+    assert!(hive.claims.waits());
+    assert_eq!(hive.tell(Y, begin(1, 1, 6, &[(C, 5)])), Some(5));
+    assert_eq!(hive.tell(Y, rows(1, 6, C, None)), None);
+    assert!(!hive.claims.waits());
+
+    // the same, but the bee ends elsewhere
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(Y, arriving()), Some(5));
+    assert_eq!([0, 9, 10].map(|seconds| hive.ask(7, &[], seconds)), [Some(5), Some(5), None]);
+    assert!(!hive.claims.waits());
+}
+
+#[test]
+fn a_copy_that_is_about_to_arrive_is_newer_than_the_log_that_is_behind() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(Y, restored_with_staged(5, vec![], vec![image(1, 1, false, &[(C, 5)])])), Some(5));
+    for value in [3, 5] {
+        assert_eq!(hive.tell(X, rows(1, 0, C, Some(value))), Some(5))
+    }
+    assert_eq!(hive.tell(X, freeze(1, 4)), Some(5));
+    // it has stayed where it was
+    assert_eq!(hive.tell(X, thaw(1, 1, 6)), Some(5));
+    assert_eq!(hive.tell(X, rows(1, 6, C, Some(6))), Some(6));
+    assert!(!hive.claims.waits());
+}
+
+#[test]
+fn a_copy_that_is_about_to_arrive_takes_over_from_an_older_one_in_the_same_log() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(Y, rows(1, 2, C, Some(1))), Some(1));
+    assert_eq!(hive.tell(Y, freeze(1, 2)), Some(1));
+    let arriving = image(1, 2, false, &[(C, 2)]);
+    assert_eq!(
+        hive.tell(Y, restored_with_staged(4, vec![image(1, 0, true, &[(C, 1)])], vec![arriving])),
+        Some(2)
+    );
+    assert_eq!(hive.tell(Y, drop_bee(1)), Some(2));
+    // bee 2 had the cell before bee 1 did: it merged into that one in X
+    assert_eq!(hive.tell(X, begin(2, 1, 3, &[(C, 1)])), Some(2));
+    assert_eq!(hive.tell(Y, begin(1, 2, 8, &[(C, 2)])), Some(2));
+    assert_eq!(hive.ask(9, &[(1, Y, 2)], 0), Some(2));
+    assert_eq!(hive.tell(X, release(2, 4)), Some(2));
+    assert!(!hive.claims.waits());
 }

@@ -257,7 +257,7 @@ impl Reader {
                 rows: copy.rows.clone(),
             };
             let bees = bees.iter().map(restored).collect();
-            self.claims.apply(colony, Change::Restored { bees, known: *known })
+            self.claims.apply(colony, Change::Restored { bees, staged: Vec::new(), known: *known })
         } else {
             for change in &log.changes[begin..end] {
                 self.claims.apply(colony, change.clone())

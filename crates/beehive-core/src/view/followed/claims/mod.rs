@@ -41,7 +41,7 @@ struct Copied {
     removed: BTreeSet<Cell>,
 }
 
-/// A copy that its log has dropped.
+/// A copy that its log has dropped, or that the next log has not adopted yet.
 struct Left {
     copied: Copied,
     /// The time since which the registry does not know the bee.
@@ -122,7 +122,12 @@ impl Claims {
             }
             Change::Fuse { from, into, view } => self.fuse(colony, from, into, view),
             Change::Split { bee, new, cells, view } => self.split(colony, (bee, new), &cells, view),
-            Change::Restored { bees, known } => self.restored(colony, bees, known),
+            Change::Restored { bees, staged, known } => {
+                self.restored(colony, bees, known);
+                for Restored { bee, epoch, rows, .. } in staged {
+                    self.stage(bee, Copied { is_frozen: true, ..Copied::new(colony, epoch, None, rows) })
+                }
+            }
         }
     }
 
@@ -222,13 +227,11 @@ impl Claims {
     /// copy of the same bee, and that one is dropped, nobody else has the cell until the bee arrives somewhere.
     fn contestant(&self, (colony, bee): (ColonyId, BeeId)) -> Option<Place> {
         let place = Place::In(colony, bee);
-        match self.copied(place) {
-            Some(copied) => (!copied.is_superseded).then_some(place),
-            None => {
-                let left = self.left.get(&bee).filter(|left| left.copied.home == colony);
-                left.map(|_| Place::Left(bee))
-            }
+        if self.copied(place).is_some_and(|copied| !copied.is_superseded) {
+            return Some(place);
         }
+        let left = self.left.get(&bee).filter(|left| left.copied.home == colony);
+        left.map(|_| Place::Left(bee))
     }
 
     fn copied_at_mut(&mut self, place: Place) -> Option<&mut Copied> {
@@ -308,12 +311,10 @@ impl Claims {
         if let Some(from) = from.and_then(|from| self.copied_at_mut(from)) {
             from.removed.remove(&cell);
         }
-        if let Place::In(colony, bee) = to
-            && let Some(contestants) = self.contested.get_mut(&cell)
-        {
-            contestants.retain(|contestant| *contestant != (colony, bee));
-            if contestants.is_empty() {
-                self.contested.remove(&cell);
+        if let Some(mut contestants) = self.contested.remove(&cell) {
+            contestants.retain(|one| self.contestant(*one) != Some(to));
+            if !contestants.is_empty() {
+                self.contested.insert(cell.clone(), contestants);
             }
         }
         self.shown.insert(cell.clone(), to);
@@ -382,7 +383,7 @@ impl Claims {
 
     /// A copy has a cell that may be shown from the copy of another bee.
     fn challenge(&mut self, cell: Cell, by: (ColonyId, BeeId)) {
-        let place = Place::In(by.0, by.1);
+        let Some(place) = self.contestant(by) else { return };
         match self.shown.get(&cell).copied() {
             Some(holder) if holder == place => {}
             Some(holder) if !self.beats(place, holder) => {
@@ -501,6 +502,34 @@ impl Claims {
         if !copied.is_superseded {
             self.left.insert(bee, Left { copied, unknown_since: None });
         }
+    }
+
+    /// A log has the copy of a bee that is about to arrive. Its old log contains it no longer, or not for long, or has not been told to
+    /// this hive. What that log has said about the bee is not newer than this copy, unless the bee has stayed there. So it counts as a
+    /// copy that has left its log, with the epoch that it will have.
+    fn stage(&mut self, bee: BeeId, mut copied: Copied) {
+        let by = (copied.home, bee);
+        let in_logs = self.colonies.values().filter_map(|bees| bees.get(&bee));
+        let known =
+            in_logs.chain(self.left.get(&bee).map(|left| &left.copied)).map(|known| known.epoch).max();
+        if self.ended.contains(&bee) || known.is_some_and(|known| known >= copied.epoch) {
+            return;
+        }
+        for old in self.colonies.values_mut().filter_map(|bees| bees.get_mut(&bee)) {
+            old.is_superseded = true
+        }
+
+        let (entered, old) = (cells(&copied.rows), self.left.remove(&bee));
+        if let Some(old) = old.as_ref().filter(|old| old.copied.epoch.next() == copied.epoch) {
+            // the same content
+            copied.stamp = old.copied.stamp
+        }
+        let unknown_since = old.as_ref().and_then(|old| old.unknown_since);
+        self.left.insert(bee, Left { copied, unknown_since });
+        if let Some(old) = old {
+            self.replace(Place::Left(bee), &old.copied)
+        }
+        entered.into_iter().for_each(|cell| self.challenge(cell, by))
     }
 
     fn fuse(&mut self, colony: ColonyId, from: BeeId, into: BeeId, view: u64) {
