@@ -11,7 +11,7 @@ use crate::hive::consensus::registry::{ColonyId, Registry};
 use crate::hive::dispatch::inner::{Hive, HiveInner};
 use crate::limits;
 use crate::state::image::Redo;
-use crate::view::{Change, RestoredBee, Views};
+use crate::view::{Answers, Change, RestoredBee, Views};
 use std::sync::{Arc, Weak};
 
 /// Tells a hive what the colonies of its cluster have committed. [`Hive::followed`] returns it.
@@ -166,10 +166,14 @@ async fn follow(views: Arc<Views>, registry: Arc<dyn Registry>, hive: Arc<HiveIn
         }
         views.catch_up();
         if waits {
+            let bees = views.questions();
+            let mut answers = Answers::default();
             registry.read(&mut |state| {
-                let find = |bee| state.bee(bee).map(|entry| (entry.colony, entry.epoch));
-                views.ask((state.index(), &find), hive.now(), limits::VIEW_LEFT_PATIENCE)
-            })
+                let answer = |bee: &BeeId| state.bee(*bee).map(|entry| (entry.colony, entry.epoch));
+                answers.index = state.index();
+                answers.places = bees.iter().map(|bee| (*bee, answer(bee))).collect()
+            });
+            views.decide(&answers, hive.now(), limits::VIEW_LEFT_PATIENCE)
         }
     }
 }

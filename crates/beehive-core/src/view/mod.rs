@@ -25,7 +25,7 @@ mod tests;
 
 pub(crate) use copies::Changes;
 pub use copies::{DictChange, DictMirror, Mirror, TableChange, TableMirror};
-pub(crate) use followed::{Change, Restored as RestoredBee};
+pub(crate) use followed::{Answers, Change, Restored as RestoredBee};
 use pin::Pinned;
 pub(crate) use pin::{open, pinned};
 pub use shared::{SharedDict, SharedRows, SharedTable};

@@ -20,14 +20,16 @@ mod recent;
 mod tests;
 
 pub(crate) use change::{Change, Restored};
+pub(crate) use claims::Answers;
 
 use crate::limits::VIEW_FOLLOWED_BYTES_MAX;
 use crate::state::any::AnyState;
 use crate::time::Time;
 use crate::view::Views;
-use beehive_protocol::ColonyId;
-use claims::{Claims, Find};
+use beehive_protocol::{BeeId, ColonyId};
+use claims::Claims;
 use parking_lot::{Mutex, MutexGuard};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -146,11 +148,17 @@ impl Views {
         self.follow.as_ref().is_some_and(|follow| follow.merged.lock().claims.waits())
     }
 
-    /// Decides by the registry what the logs have not decided. See [`Claims::ask`].
-    pub(crate) fn ask(&self, registry: (u64, Find<'_>), now: Time, patience: Duration) {
+    /// Returns the bees about which the registry has to be asked, because the logs have not said enough.
+    pub(crate) fn questions(&self) -> BTreeSet<BeeId> {
+        self.follow.as_ref().map(|follow| follow.merged.lock().claims.questions()).unwrap_or_default()
+    }
+
+    /// Decides by the registry what the logs have not decided. See [`Claims::decide`]. This decodes rows, so the caller must not have
+    /// the registry's lock.
+    pub(crate) fn decide(&self, answers: &Answers, now: Time, patience: Duration) {
         let Some(follow) = &self.follow else { return };
         let mut merged = follow.merged.lock();
-        merged.claims.ask(registry, now, patience);
+        merged.claims.decide(answers, now, patience);
         follow.hand_over(merged, self, now.as_nanoseconds())
     }
 

@@ -16,6 +16,10 @@
 //! So it is remembered as a *contestant*, until it has a stamp or the other bee ends. If the logs say nothing about either,
 //! the registry is asked. A cell that was removed is remembered for a while, so that a log that is behind does not bring it back.
 
+mod asked;
+
+pub(crate) use asked::Answers;
+
 use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
 use crate::state::image::{EncodedCells, Redo};
 use crate::time::Time;
@@ -58,9 +62,6 @@ enum Place {
     /// No copy: the last bee with the cell has ended. It was in this colony at this index of the registry.
     Gone(ColonyId, u64),
 }
-
-/// Returns the colony in which the registry says that a bee is, and the bee's epoch.
-pub(crate) type Find<'a> = &'a dyn Fn(BeeId) -> Option<(ColonyId, Epoch)>;
 
 /// The copies of an app's bees in all logs, and which of them is shown for each cell.
 #[derive(Default)]
@@ -160,53 +161,6 @@ impl Claims {
         }
         self.forget_removed();
         std::mem::take(&mut self.out)
-    }
-
-    /// Checks whether a copy is left whose new copy has not arrived, or it is not known which of two copies is newer.
-    pub(super) fn waits(&self) -> bool {
-        !self.left.is_empty() || !self.contested.is_empty()
-    }
-
-    /// Decides by the registry what the logs have not decided. `index` is that of the hive's replica.
-    ///
-    /// A copy that has left its log, and whose bee the registry has not known for the time `patience`, is forgotten: the bee has
-    /// ended, and entries are missing that said how. If it has merged into another one, and the log with that one is behind for
-    /// longer than that, although the registry is not, the bee's cells vanish until that log arrives.
-    pub(super) fn ask(&mut self, (index, find): (u64, Find<'_>), now: Time, patience: Duration) {
-        for (cell, contestants) in &self.contested {
-            let holder = self.shown.get(cell).and_then(|place| match place {
-                Place::In(colony, bee) => Some((*colony, *bee)),
-                Place::Left(_) | Place::Gone(..) => None,
-            });
-            for (colony, bee) in contestants.iter().copied().chain(holder) {
-                let copied = self.colonies.get_mut(&colony).and_then(|bees| bees.get_mut(&bee));
-                // an older answer is about a time at which the bee did not have all its cells yet
-                let is_recent = self.known.get(&colony).is_none_or(|known| index >= *known);
-                if let Some(copied) =
-                    copied.filter(|copied| is_recent && find(bee) == Some((colony, copied.epoch)))
-                {
-                    copied.stamp = copied.stamp.max(Some(index))
-                }
-            }
-        }
-        let mut over = Vec::new();
-        for (bee, left) in &mut self.left {
-            match find(*bee) {
-                Some(_) => left.unknown_since = None,
-                None => {
-                    let since = *left.unknown_since.get_or_insert(now);
-                    if now.since(since) >= patience {
-                        over.push(*bee)
-                    }
-                }
-            }
-        }
-        for bee in over {
-            let Some(Left { copied, .. }) = self.left.remove(&bee) else { continue };
-            for cell in self.shown_by(Place::Left(bee), &copied) {
-                self.vanish(cell, &copied, Place::Gone(copied.home, copied.stamp.unwrap_or_default()))
-            }
-        }
     }
 
     /// Returns the numbers of removed cells and of ended bees that are remembered.

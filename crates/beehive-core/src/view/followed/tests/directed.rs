@@ -1,7 +1,7 @@
 //! Single histories, each of which an earlier rule got wrong.
 
 use super::super::change::{Change, Restored};
-use super::super::claims::Claims;
+use super::super::claims::{Answers, Claims};
 use super::{get, put};
 use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
 use crate::state::image::EncodedCells;
@@ -41,8 +41,9 @@ impl Hive {
             let found = bees.iter().find(|(one, ..)| *one == bee.0);
             found.map(|(_, colony, epoch)| (*colony, Epoch(*epoch)))
         };
+        let places = self.claims.questions().into_iter().map(|bee| (bee, find(bee))).collect();
         let now = Time::from_nanoseconds(seconds * 1_000_000_000);
-        self.claims.ask((index, &find), now, Duration::from_secs(10));
+        self.claims.decide(&Answers { index, places }, now, Duration::from_secs(10));
         self.read()
     }
 }
@@ -245,4 +246,29 @@ fn a_copy_that_is_about_to_arrive_takes_over_from_an_older_one_in_the_same_log()
     assert_eq!(hive.ask(9, &[(1, Y, 2)], 0), Some(2));
     assert_eq!(hive.tell(X, release(2, 4)), Some(2));
     assert!(!hive.claims.waits());
+}
+
+#[test]
+fn a_frozen_bee_that_has_gone_elsewhere_gives_way() {
+    let mut hive = Hive::default();
+    assert_eq!(hive.tell(X, restored(50, vec![image(1, 0, true, &[(C, 1)])])), Some(1));
+    hive.tell(Y, restored(60, vec![image(2, 0, false, &[(C, 5)])]));
+    assert_eq!(hive.ask(70, &[(2, Y, 0)], 0), Some(5));
+}
+
+/// The logs go on while the registry is read.
+#[test]
+fn a_bee_about_which_the_registry_was_not_asked_is_not_taken_for_unknown() {
+    let mut hive = Hive::default();
+    hive.tell(X, rows(1, 0, C, Some(1)));
+    hive.tell(X, freeze(1, 2));
+    let asked = hive.claims.questions();
+    assert!(asked.is_empty());
+    assert_eq!(hive.tell(X, drop_bee(1)), Some(1));
+    for seconds in [1, 100] {
+        let now = Time::from_nanoseconds(seconds * 1_000_000_000);
+        hive.claims.decide(&Answers { index: 9, ..Answers::default() }, now, Duration::from_secs(10));
+        assert_eq!(hive.read(), Some(1))
+    }
+    assert_eq!(hive.claims.questions().into_iter().collect::<Vec<_>>(), [BeeId(1)]);
 }

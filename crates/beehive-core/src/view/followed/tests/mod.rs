@@ -4,7 +4,7 @@
 mod directed;
 
 use super::change::{Change, Restored};
-use super::claims::Claims;
+use super::claims::{Answers, Claims};
 use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
 use crate::state::image::{EncodedCells, Op, Redo};
 use crate::time::Time;
@@ -271,7 +271,8 @@ impl Reader {
             let entry = world.registry.get(&bee.0)?;
             Some((ColonyId(entry.at as u32 + 1), Epoch(entry.epoch)))
         };
-        self.claims.ask((world.index, &find), now, Duration::from_secs(10))
+        let places = self.claims.questions().into_iter().map(|bee| (bee, find(bee))).collect();
+        self.claims.decide(&Answers { index: world.index, places }, now, Duration::from_secs(10))
     }
 
     fn read(&mut self) {
@@ -407,7 +408,8 @@ fn a_bee_whose_end_was_missed_is_shown_for_a_while() {
     assert_eq!(claims.settle().iter().count(), 1);
     let seconds = |seconds: u64| Time::from_nanoseconds(seconds * 1_000_000_000);
     let mut removals = |now, place: Option<(ColonyId, Epoch)>| {
-        claims.ask((9, &|_| place), seconds(now), Duration::from_secs(10));
+        let places = claims.questions().into_iter().map(|bee| (bee, place)).collect();
+        claims.decide(&Answers { index: 9, places }, seconds(now), Duration::from_secs(10));
         claims.settle().iter().count()
     };
     assert_eq!(removals(1, Some((ColonyId(2), Epoch(1)))), 0, "the other log has it");
