@@ -223,8 +223,8 @@ pub const VIEW_PATIENCE: Duration = Duration::from_millis(50);
 /// When it is reached, nothing is published and views grow older until a reader releases a copy.
 pub const VIEW_COPIES_HELD_MAX: usize = 4;
 
-/// Size of the changes of other bees' rows, in bytes, that may wait to be decoded for an app's views. The replica that exceeds
-/// it decodes them.
+/// Size of the changes of rows, in bytes, that may wait to be decoded for an app's views. The replica that exceeds it decodes them.
+/// Whole bees, which move or are restored, do not count.
 pub const VIEW_FOLLOWED_BYTES_MAX: usize = 1 << 20;
 
 /// Time for which the changes that replicas report are collected before they are decoded for the views, unless a reader comes

@@ -54,17 +54,11 @@ impl Change {
         }
     }
 
-    /// Returns about the number of bytes of memory that the change takes.
+    /// Returns about the number of bytes that a change of rows takes, and that of any other change without the rows.
     pub(super) fn size(&self) -> usize {
-        FIXED_BYTES
-            + match self {
-                Change::Rows { redo, .. } => redo.size(),
-                Change::Begin { rows, .. } => rows.byte_count(),
-                Change::Restored { bees, staged, .. } => {
-                    bees.iter().chain(staged).map(|bee| FIXED_BYTES + bee.rows.byte_count()).sum()
-                }
-                Change::Split { cells, .. } => cells.iter().map(|(_, key)| FIXED_BYTES + key.len()).sum(),
-                _ => 0,
-            }
+        match self {
+            Change::Rows { redo, .. } => FIXED_BYTES + redo.size(),
+            _ => FIXED_BYTES,
+        }
     }
 }

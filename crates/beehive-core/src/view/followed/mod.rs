@@ -3,14 +3,15 @@
 //! ```text
 //!   a replica applies an entry ─► queue ─► claims: which colony's copy of a cell is shown ─► decoded ─► the pair of copies
 //!                                       │
-//!                                       └─ by a task, by a reader, or, if the queue is full, by the replica
+//!                                       └─ by a task, by a reader, or, if too many rows have changed, by the replica
 //! ```
 //!
 //! The hive's own bees hand over nothing: their changes arrive here, too, before the hive is told that they are committed. So
 //! nothing changes in the views when the hive begins to lead a colony, or leads it no longer.
 //!
-//! A queue contains encoded changes, and few of them: whoever exceeds the limit takes them out. All changes of an entry are in
-//! one version.
+//! A queue contains encoded changes. If it contains too many changed rows, the replica that has added the last ones takes all changes
+//! out. It does not do so for whole bees, which move or are restored: only readers wait until these are decoded. All changes of an
+//! entry are in one version.
 
 mod cell;
 mod change;
@@ -46,7 +47,8 @@ pub(crate) struct Follow {
 #[derive(Default)]
 struct Queue {
     changes: Vec<(ColonyId, Change)>,
-    bytes: usize,
+    /// Size of the changed rows, without whole bees that have moved or were restored.
+    row_bytes: usize,
     /// The time at which the first change was queued.
     since: u64,
 }
@@ -55,6 +57,21 @@ struct Merged {
     claims: Claims,
     /// An instance of the app, which decodes the rows.
     decoder: Box<dyn AnyState>,
+}
+
+impl Queue {
+    /// Adds a change. Returns whether the caller has to hand over the queue.
+    ///
+    /// The limit slows down a log that changes rows faster than they are decoded. A whole bee, or all bees of a log, may be much larger.
+    /// These are rare, and a replica tells them while it holds its state, so it leaves them to the task and to readers.
+    fn add(&mut self, colony: ColonyId, change: Change) -> bool {
+        let is_rows = matches!(change, Change::Rows { .. });
+        if is_rows {
+            self.row_bytes += change.size()
+        }
+        self.changes.push((colony, change));
+        is_rows && self.row_bytes > VIEW_FOLLOWED_BYTES_MAX
+    }
 }
 
 impl Follow {
@@ -76,10 +93,8 @@ impl Follow {
     fn push(&self, changes: impl Iterator<Item = (ColonyId, Change)>, now: u64) -> bool {
         let mut queue = self.queue.lock();
         let was_empty = queue.changes.is_empty();
-        for (colony, change) in changes {
-            queue.bytes += change.size();
-            queue.changes.push((colony, change))
-        }
+        let mut is_full = false;
+        changes.for_each(|(colony, change)| is_full |= queue.add(colony, change));
         if was_empty && !queue.changes.is_empty() {
             queue.since = now;
             if self.waiting_since().is_none() {
@@ -87,7 +102,7 @@ impl Follow {
             }
             self.news.notify_one()
         }
-        queue.bytes > VIEW_FOLLOWED_BYTES_MAX
+        is_full
     }
 
     /// Hands over all queued changes, and those that the caller has decided at `now`. The caller has the lock, so that a later

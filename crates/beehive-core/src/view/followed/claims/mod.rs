@@ -28,7 +28,6 @@ use crate::view::followed::change::{Change, Restored};
 use crate::view::followed::recent::Recent;
 use beehive_protocol::{BeeId, ColonyId, Epoch};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// A bee as one log describes it.
 struct Copied {

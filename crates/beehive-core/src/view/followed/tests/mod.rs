@@ -3,9 +3,10 @@
 
 mod directed;
 
+use super::Queue;
 use super::change::{Change, Restored};
 use super::claims::{Answers, Claims};
-use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX};
+use crate::limits::{BEES_ENDED_REMEMBERED_MAX, CELLS_REMOVED_REMEMBERED_MAX, VIEW_FOLLOWED_BYTES_MAX};
 use crate::state::image::{EncodedCells, Op, Redo};
 use crate::time::Time;
 use beehive_protocol::{BeeId, ColonyId, Epoch};
@@ -375,6 +376,20 @@ fn rows(bee: u64, key: u32, value: Option<&[u8]>) -> Change {
     let key = key.to_be_bytes();
     let redo = std::iter::once(Op { dict: 0, key: &key, row: None, value }).collect();
     Change::Rows { bee: BeeId(bee), known: 0, redo }
+}
+
+#[test]
+fn only_changed_rows_fill_the_queue() {
+    let big = vec![0; VIEW_FOLLOWED_BYTES_MAX];
+    let mut image = EncodedCells::default();
+    image.apply(Op { dict: 0, key: &[1], row: None, value: Some(&big) });
+    let bee = || Restored { bee: BeeId(1), epoch: Epoch(1), is_frozen: false, rows: image.clone() };
+    let (mut queue, colony, rows_of_bee) = (Queue::default(), ColonyId(1), image.clone());
+    assert!(!queue.add(colony, Change::Restored { bees: vec![bee()], staged: vec![bee()], known: 0 }));
+    assert!(!queue.add(colony, Change::Begin { bee: BeeId(2), epoch: Epoch(1), view: 0, rows: rows_of_bee }));
+    assert!(!queue.add(colony, rows(1, 7, Some(&[1]))));
+    assert!(queue.add(colony, rows(1, 7, Some(&big))));
+    assert!(!queue.add(colony, Change::Drop { bee: BeeId(1) }));
 }
 
 #[test]
