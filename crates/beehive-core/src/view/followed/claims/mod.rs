@@ -491,14 +491,16 @@ impl Claims {
         self.note_ended(from, &gone, view);
         let shown = self.shown_by(Place::In(colony, from), &gone);
         self.is_here((colony, into), view);
+        // A contestant without rows has nothing to show. The next call of `settle` removes it
+        for (dict, key) in gone.rows.cells() {
+            let contestants = self.contested.get_mut(&cell(dict, key)).into_iter().flatten();
+            contestants.filter(|one| **one == (colony, from)).for_each(|one| one.1 = into)
+        }
         let Some(target) = self.copied_mut(colony, into) else { return };
         target.rows.absorb(gone.rows);
         target.removed.extend(gone.removed);
         for cell in shown {
             self.shown.insert(cell, Place::In(colony, into));
-        }
-        for contestant in self.contested.values_mut().flatten().filter(|one| **one == (colony, from)) {
-            contestant.1 = into
         }
     }
 
