@@ -460,7 +460,7 @@ impl Claims {
     /// A log has the copy of a bee that is about to arrive. Its old log contains it no longer, or not for long, or has not been told to
     /// this hive. What that log has said about the bee is not newer than this copy, unless the bee has stayed there. So it counts as a
     /// copy that has left its log, with the epoch that it will have.
-    fn stage(&mut self, bee: BeeId, mut copied: Copied) {
+    fn stage(&mut self, bee: BeeId, copied: Copied) {
         let by = (copied.home, bee);
         let in_logs = self.colonies.values().filter_map(|bees| bees.get(&bee));
         let known =
@@ -473,10 +473,6 @@ impl Claims {
         }
 
         let (entered, old) = (cells(&copied.rows), self.left.remove(&bee));
-        if let Some(old) = old.as_ref().filter(|old| old.copied.epoch.next() == copied.epoch) {
-            // the same content
-            copied.stamp = old.copied.stamp
-        }
         let unknown_since = old.as_ref().and_then(|old| old.unknown_since);
         self.left.insert(bee, Left { copied, unknown_since });
         if let Some(old) = old {

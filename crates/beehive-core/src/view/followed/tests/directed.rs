@@ -248,6 +248,24 @@ fn a_copy_that_is_about_to_arrive_takes_over_from_an_older_one_in_the_same_log()
     assert!(!hive.claims.waits());
 }
 
+/// Bee 2 has merged into bee 1, which has moved from Z to X, and then to Y. Both logs are restored while it arrives there.
+#[test]
+fn a_second_copy_that_is_about_to_arrive_does_not_have_the_index_of_the_first() {
+    let mut hive = Hive::default();
+    hive.tell(Z, restored(2, vec![image(1, 0, false, &[(A, 1)])]));
+    hive.tell(Z, freeze(1, 2));
+    hive.tell(Z, drop_bee(1));
+    hive.tell(X, restored_with_staged(2, vec![], vec![image(1, 1, false, &[(A, 1)])]));
+    let arriving = image(1, 2, false, &[(A, 1), (C, 2)]);
+    assert_eq!(hive.tell(Y, restored_with_staged(7, vec![], vec![arriving])), Some(2));
+    hive.tell(X, rows(2, 3, C, Some(2)));
+    hive.tell(X, begin(2, 0, 3, &[]));
+    hive.tell(X, begin(1, 1, 4, &[(A, 1)]));
+    hive.tell(X, Change::Fuse { from: BeeId(2), into: BeeId(1), view: 5 });
+    hive.tell(X, freeze(1, 7));
+    assert_eq!(hive.tell(X, drop_bee(1)), Some(2));
+}
+
 #[test]
 fn a_frozen_bee_that_has_gone_elsewhere_gives_way() {
     let mut hive = Hive::default();
