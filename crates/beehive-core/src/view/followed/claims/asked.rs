@@ -2,7 +2,6 @@
 
 use super::{Claims, Copied, Left, Place};
 use crate::time::Time;
-use crate::view::followed::cell::{Cell, split};
 use beehive_protocol::{BeeId, ColonyId, Epoch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,9 +26,7 @@ impl Claims {
         let mut bees: BTreeSet<BeeId> = self.left.keys().copied().collect();
         for (cell, contestants) in &self.contested {
             bees.extend(contestants.iter().map(|(_, bee)| *bee));
-            if let Some(Place::In(_, bee) | Place::Left(bee)) = self.shown.get(cell) {
-                bees.insert(*bee);
-            }
+            bees.extend(self.shown.get(cell).and_then(|place| place.bee()))
         }
         bees
     }
@@ -90,8 +87,7 @@ impl Claims {
 
     /// Returns a copy and what the registry says about its bee, if the answer is not older than the copy's log.
     fn answer(&self, place: Place, answers: &Answers) -> Option<(&Copied, Option<(ColonyId, Epoch)>)> {
-        let (Place::In(_, bee) | Place::Left(bee)) = place else { return None };
-        let copied = self.copied(place)?;
+        let (copied, bee) = (self.copied(place)?, place.bee()?);
         let is_recent = self.known.get(&copied.home).is_none_or(|known| answers.index >= *known);
         let answer = answers.places.get(&bee).filter(|_| is_recent)?;
         Some((copied, *answer))
@@ -109,10 +105,5 @@ impl Claims {
         let answer =
             self.answer(place, answers).filter(|(copied, _)| copied.is_frozen && copied.stamp.is_none());
         answer.is_some_and(|(copied, at)| at != Some((copied.home, copied.epoch)))
-    }
-
-    fn has_rows(&self, place: Place, cell: &Cell) -> bool {
-        let (dict, key) = split(cell);
-        self.copied(place).is_some_and(|copied| copied.rows.rows_of(dict, key).next().is_some())
     }
 }

@@ -10,11 +10,23 @@
 //! - Of copies of different bees, which merged somewhere else, or one of which has ended, the one with the higher *stamp* is
 //!   newer. A stamp is an index of the registry at which the colony had the bee. A cell has one owner at each index, so the order
 //!   of two stamps is that of the owners. Most records about bees name such an index.
-//! - A copy that its log has dropped stays shown until the new one arrives.
+//! - Of two copies in one log, the one that is not frozen is newer: one such bee at most has the cell.
+//! - A copy that its log has dropped stays shown until the new one arrives. So does the complete copy of a bee that is about to arrive,
+//!   in a log that is restored: it is newer than what the old log says about the bee, unless the bee stays there after all.
 //!
 //! A copy that loses, or has no stamp yet, may be the newer one: a bee begins with its first rows, whose record names no index.
 //! So it is remembered as a *contestant*, until it has a stamp or the other bee ends. If the logs say nothing about either,
-//! the registry is asked. A cell that was removed is remembered for a while, so that a log that is behind does not bring it back.
+//! the registry is asked. Its answer counts if it is not older than the log with the copy: see [`Claims::decide`].
+//!
+//! A cell that was removed is remembered for a while, so that a log that is behind does not bring it back. It was removed by the newest
+//! copy of its bee, also if only an old copy, whose log is behind, still had it; or, if the bee has ended, by the bee's end.
+//!
+//! # Known limit
+//!
+//! A stamp belongs to a bee, and not to each of its cells. The registry may give a cell without an owner to a bee that exists
+//! already, and the record with the cell's first rows names no index. Then the bee's stamp may be lower than an index at which an earlier
+//! owner, which has ended since, still had the cell. If the log of the earlier owner is behind, the cell goes back to one of that bee's
+//! values, or is missing, until the bee that lost has a higher stamp, or the registry has been asked: it is a contestant.
 
 mod asked;
 
@@ -60,6 +72,15 @@ enum Place {
     Left(BeeId),
     /// No copy: the last bee with the cell has ended. It was in this colony at this index of the registry.
     Gone(ColonyId, u64),
+}
+
+impl Place {
+    const fn bee(self) -> Option<BeeId> {
+        match self {
+            Place::In(_, bee) | Place::Left(bee) => Some(bee),
+            Place::Gone(..) => None,
+        }
+    }
 }
 
 /// The copies of an app's bees in all logs, and which of them is shown for each cell.
@@ -154,7 +175,13 @@ impl Claims {
                 true if best.is_none() => self.removed.insert(cell, ()),
                 true => {}
                 false => {
-                    self.contested.insert(cell, contestants.into_iter().map(|(.., one)| one).collect());
+                    let known = self.contested.entry(cell).or_default();
+                    let contestants = contestants.into_iter().map(|(.., one)| one);
+                    contestants.for_each(|one| {
+                        if !known.contains(&one) {
+                            known.push(one)
+                        }
+                    })
                 }
             }
         }
@@ -264,11 +291,15 @@ impl Claims {
         if let Some(from) = from.and_then(|from| self.copied_at_mut(from)) {
             from.removed.remove(&cell);
         }
-        if let Some(mut contestants) = self.contested.remove(&cell) {
-            contestants.retain(|one| self.contestant(*one) != Some(to));
-            if !contestants.is_empty() {
-                self.contested.insert(cell.clone(), contestants);
-            }
+        let mut contestants = self.contested.remove(&cell).unwrap_or_default();
+        contestants.retain(|one| self.contestant(*one) != Some(to));
+        if let Some(loser) =
+            from.and_then(|from| self.loser(from, to, &cell)).filter(|one| !contestants.contains(one))
+        {
+            contestants.push(loser)
+        }
+        if !contestants.is_empty() {
+            self.contested.insert(cell.clone(), contestants);
         }
         self.shown.insert(cell.clone(), to);
 
@@ -280,6 +311,19 @@ impl Claims {
             copied.removed.insert(cell.clone());
             self.removed.insert(cell, ())
         }
+    }
+
+    /// Returns the copy `from`, which shows a cell no longer, if it may have the cell and is a copy of another bee than `to`. The registry
+    /// may say that it is the newer one all the same.
+    fn loser(&self, from: Place, to: Place, cell: &Cell) -> Option<(ColonyId, BeeId)> {
+        let bee = from.bee().filter(|bee| to.bee() != Some(*bee))?;
+        let by = (self.copied(from)?.home, bee);
+        (self.contestant(by) == Some(from) && self.has_rows(from, cell)).then_some(by)
+    }
+
+    fn has_rows(&self, place: Place, cell: &Cell) -> bool {
+        let (dict, key) = split(cell);
+        self.copied(place).is_some_and(|copied| copied.rows.rows_of(dict, key).next().is_some())
     }
 
     /// Shows a cell no longer, and remembers it. `gone` is the copy from which it was shown. A contestant may be shown instead: see
@@ -315,8 +359,7 @@ impl Claims {
 
     /// Checks whether a copy that is not superseded is newer than another one, which has the same cell.
     fn beats(&self, by: Place, holder: Place) -> bool {
-        let Some(copied) = self.copied(by) else { return false };
-        let (Place::In(_, bee) | Place::Left(bee)) = by else { return false };
+        let (Some(copied), Some(bee)) = (self.copied(by), by.bee()) else { return false };
         let (home, stamp) = match holder {
             // a superseded copy does not challenge
             Place::In(_, held) | Place::Left(held) if held == bee => return true,

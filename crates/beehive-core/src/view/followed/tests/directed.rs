@@ -290,3 +290,25 @@ fn a_bee_about_which_the_registry_was_not_asked_is_not_taken_for_unknown() {
     }
     assert_eq!(hive.claims.questions().into_iter().collect::<Vec<_>>(), [BeeId(1)]);
 }
+
+/// The registry has given a cell to a bee that exists already: see the known limit of [`Claims`].
+#[test]
+fn a_cell_of_a_bee_with_a_low_index_comes_back() {
+    let told = || {
+        let mut hive = Hive::default();
+        hive.tell(Y, begin(10, 1, 100, &[(C, 1)]));
+        hive.tell(X, begin(20, 1, 200, &[(A, 1)]));
+        // X is ahead: meanwhile, bee 10 has ended, and bee 20 has got its cell
+        assert_eq!(hive.tell(X, rows(20, 200, C, Some(3))), Some(3));
+        hive.tell(Y, rows(10, 205, C, Some(2)));
+        hive
+    };
+    let registry = [(20, X, 1)];
+    assert_eq!(told().ask(300, &registry, 0), Some(3));
+
+    let mut hive = told();
+    hive.tell(Y, rows(10, 206, C, None));
+    hive.tell(Y, release(10, 210));
+    assert_eq!(hive.ask(300, &registry, 0), Some(3));
+    assert!(!hive.claims.waits());
+}

@@ -4,7 +4,7 @@
 use super::super::change::{Change, Restored};
 use super::super::claims::{Answers, Claims};
 use super::get;
-use super::world::{Bee, COLONIES, Choice, World};
+use super::world::{Bee, COLONIES, Choice, Log, World};
 use crate::state::image::EncodedCells;
 use crate::time::Time;
 use beehive_protocol::{BeeId, ColonyId, Epoch};
@@ -80,7 +80,21 @@ impl<'a> Reader<'a> {
         (self.claims, self.shown) = (Claims::default(), EncodedCells::default());
         self.seen.clear();
         (0..COLONIES).for_each(|at| self.restore(at));
-        self.read()
+        self.read()?;
+        for (cell, history) in &self.world.history {
+            let is_removed_later = history.iter().skip(1).any(Option::is_none);
+            if !is_removed_later && self.is_in_a_log(*cell) {
+                prop_assert!(get(&self.shown, *cell).is_some(), "cell {} is missing after a restart", cell)
+            }
+        }
+        Ok(())
+    }
+
+    fn is_in_a_log(&self, cell: u8) -> bool {
+        let told = |(log, position): (&'a Log, usize)| Some(&log.told[position.checked_sub(1)?]);
+        let states = self.world.logs.iter().zip(self.positions).filter_map(told);
+        let mut bees = states.flat_map(|told| told.bees.values().chain(told.staged.values()));
+        bees.any(|bee| get(&bee.rows, cell).is_some())
     }
 
     fn ask(&mut self, index: usize, seconds: u64) -> Result<(), TestCaseError> {

@@ -266,7 +266,7 @@ impl World {
             self.newest += 1;
             let bee = self.newest;
             self.registry.bees.insert(bee, Entry { at: colony, epoch: 0, aim: None });
-            cells.iter().for_each(|cell| drop(self.registry.owners.insert(*cell, bee)))
+            self.registry.owners.extend(cells.iter().map(|cell| (*cell, bee)))
         } else if roots.len() > 1 {
             let count = |bee: &u64| self.registry.owners.values().filter(|owner| *owner == bee).count();
             let into = roots.iter().copied().max_by_key(|bee| (count(bee), std::cmp::Reverse(*bee))).unwrap();
