@@ -1,7 +1,9 @@
 //! The packets between hives, and their encoding.
 
 use beehive_protocol::codec::{DecodeError, decode_many, encode_many};
-use beehive_protocol::{Acked, AppId, BeeId, Emit, Emits, Epoch, Incarnation, LaneId, Payload, Seq, StageFrame};
+use beehive_protocol::{
+    Acked, AppId, BeeId, Emit, Emits, Epoch, Incarnation, LaneId, Payload, Seq, StageFrame,
+};
 use serde::{Deserialize, Serialize};
 
 /// One packet of a session.

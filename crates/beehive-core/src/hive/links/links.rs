@@ -6,7 +6,7 @@ use crate::hive::links::frame::{Body, Packet, ToBee, ToIoBee};
 use crate::hive::links::network::{Membership, Network, Packets};
 use crate::hive::links::sent::{Entry, Fate, Requester, SentMessages};
 use crate::hive::links::session::Session;
-use crate::limits;
+use crate::limits::{self, MAIL_UNREAD_MAX};
 use crate::mutant::{Mutant, Mutation};
 use crate::seams::Platform;
 use beehive_protocol::{Acked, AppId, ColonyId, Incarnation, LaneId, Seq};
@@ -114,11 +114,15 @@ impl Links {
         self.try_send(to, body);
     }
 
-    /// Same as [`Links::send`], but returns `false` if there is no session.
+    /// Same as [`Links::send`], but returns `false` if there is no session, or no room for mail.
     fn try_send(&self, to: HiveId, body: Body) -> bool {
         let known = self.incarnation_of(to);
         self.renew(to, known);
         let packet = match self.sessions.lock().get_mut(&to).filter(|session| !session.is_over()) {
+            // nothing else bounds mail without credits to a hive that does not answer
+            Some(session) if matches!(body, Body::Mail(_)) && session.under_way() >= MAIL_UNREAD_MAX => {
+                return false;
+            }
             Some(session) => session.send(body),
             // the replica does not know the hive yet, or knows that it is dead
             None => return false,

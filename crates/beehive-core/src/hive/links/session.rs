@@ -100,6 +100,11 @@ impl Session {
         bodies.take(AGAIN_MAX).map(|body| self.packet(Some(body))).collect()
     }
 
+    /// Returns the number of bodies that the other hive has not acknowledged.
+    pub(super) fn under_way(&self) -> usize {
+        self.unacknowledged.len()
+    }
+
     /// Returns the number of bodies that the other hive has acknowledged.
     pub(super) fn acknowledged(&self) -> u64 {
         self.first

@@ -46,7 +46,12 @@ pub(crate) fn send<M: Message>(
     let mut bytes = 0;
     let mail = |messages| {
         let until_read = cause.map(|cause| Arc::new(UntilRead { _cause: cause.clone() }) as _);
-        links.send_mail(hive, until_read, |ticket| ToIoBee { io, name: M::NAME.to_string(), ticket, messages })
+        links.send_mail(hive, until_read, |ticket| ToIoBee {
+            io,
+            name: M::NAME.to_string(),
+            ticket,
+            messages,
+        })
     };
     for message in range.filter_map(|index| batch.get(index)) {
         // the encoder of a message may panic
