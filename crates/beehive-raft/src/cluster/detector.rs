@@ -17,16 +17,19 @@ use beehive_core::registry::{ColonyId, Proposal, RegistryState};
 use beehive_core::{HiveId, Time};
 use beehive_protocol::codec::encode_many;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// When the other hives were heard.
 pub(crate) struct Hearing {
     suspect_after: Duration,
     peers: Mutex<BTreeMap<HiveId, Peer>>,
     suspicions: AtomicU64,
+    /// The hives that a majority suspects.
+    suspects: watch::Sender<BTreeSet<HiveId>>,
 }
 
 struct Peer {
@@ -59,7 +62,13 @@ impl Hearing {
             suspect_after: options.suspect_after,
             peers: Mutex::new(options.peers.iter().map(peer).collect()),
             suspicions: AtomicU64::new(0),
+            suspects: watch::Sender::default(),
         }
+    }
+
+    /// Returns the hives that this one and a majority of all suspect, and their changes.
+    pub(crate) fn suspects(&self) -> watch::Receiver<BTreeSet<HiveId>> {
+        self.suspects.subscribe()
     }
 
     /// A ping has come from a hive. `hears` says whether that hive hears this one, and `trusts` which hives it trusts.
@@ -110,9 +119,19 @@ impl Hearing {
         self.peers.lock().values_mut().for_each(|peer| peer.heard = (peer.heard + time).min(now))
     }
 
-    /// Counts and logs new suspicions.
+    /// Counts and logs new suspicions. Publishes those with which a majority of the hives agrees: a hive that has slept suspects
+    /// all others for a moment.
     fn note(&self, now: Time) {
-        for (hive, peer) in &mut *self.peers.lock() {
+        let mut peers = self.peers.lock();
+        let agree = |hive: &HiveId| {
+            let trusted = peers.values().filter(|peer| peer.is_trusted(now, self.suspect_after));
+            1 + trusted.filter(|peer| !peer.trusts.contains(hive)).count()
+        };
+        let is_suspect = |(hive, peer): &(&HiveId, &Peer)| {
+            !peer.is_trusted(now, self.suspect_after) && agree(hive) * 2 > peers.len() + 1
+        };
+        let suspects: BTreeSet<HiveId> = peers.iter().filter(is_suspect).map(|(hive, _)| *hive).collect();
+        for (hive, peer) in &mut *peers {
             let is_suspected = !peer.is_trusted(now, self.suspect_after);
             if is_suspected && !peer.is_suspected {
                 self.suspicions.fetch_add(1, Ordering::Relaxed);
@@ -126,6 +145,12 @@ impl Hearing {
             }
             peer.is_suspected = is_suspected
         }
+        drop(peers);
+        self.suspects.send_if_modified(|before| {
+            let has_changed = *before != suspects;
+            *before = suspects;
+            has_changed
+        });
     }
 }
 

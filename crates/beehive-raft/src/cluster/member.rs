@@ -23,12 +23,12 @@ use beehive_core::seams::{Platform, TokioPlatform};
 use beehive_core::{Builder, Hive, HiveId, StartError, Stopped};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// A hive that is a member of a cluster.
 ///
@@ -139,6 +139,12 @@ impl Member {
     /// Returns how often another hive was suspected.
     pub fn suspicions(&self) -> u64 {
         self.node.hearing.suspicions()
+    }
+
+    /// Returns the hives that this one and a majority of all hives suspect now, and their changes: nothing is heard from them,
+    /// or they hear nothing. A suspicion may be wrong, and ends when the hive is heard again.
+    pub fn suspects(&self) -> watch::Receiver<BTreeSet<HiveId>> {
+        self.node.hearing.suspects()
     }
 
     /// Returns how many snapshots of other hives were installed, because this hive was too far behind for entries.
