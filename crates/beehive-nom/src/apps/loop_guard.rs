@@ -15,8 +15,9 @@
 
 use crate::limits;
 use crate::object::{
-    Action, Actions, AddFlow, Cause, DelFlows, FlowMatch, FlowScope, LLDP, LoopDetected, NodeId, NodeJoined,
-    NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, PortRole, PortRoleChanged, PortUp, Station,
+    Action, Actions, AddFlow, Cause, DelFlows, FlowMatch, FlowScope, LLDP, LoopDetected, MasterChanged,
+    NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortDown, PortId, PortNo, PortRole, PortRoleChanged,
+    PortUp, Station,
 };
 use crate::parts::OwnsFlows;
 use beehive::{Address, App, Config, Ctx, Dict, Rows, Table, Time, handlers};
@@ -301,6 +302,13 @@ impl LoopGuard {
 
         let seen = self.sightings.at(*node);
         seen.retain(|_, seen| now.since(seen.last) < limits::SIGHTING_AGE || now < seen.held);
+    }
+
+    #[rcv(sharded)]
+    fn master_changed(&mut self, msg: &MasterChanged) {
+        if let Some(driver) = self.drivers.get_mut(&msg.node) {
+            *driver = msg.driver
+        }
     }
 
     /// Closes a port for [`LoopGuardSettings::settle_ms`].

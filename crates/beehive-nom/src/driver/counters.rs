@@ -49,6 +49,8 @@ counters! {
     packet_ins_shed,
     /// Packet-ins dropped because the handshake was not complete.
     packet_ins_early,
+    /// Packet-ins ignored because another hive controls the switch.
+    packet_ins_standby,
     /// Packet-ins ignored because of an invalid input port.
     packet_ins_odd,
     /// Packet-outs sent.

@@ -12,10 +12,14 @@ use crate::driver::capacity::{Capacity, Contribution};
 use crate::driver::fair_share::{self, CreditLedger};
 use crate::driver::packet_queue::PacketQueues;
 use crate::driver::port_shares::PortShares;
+use crate::driver::standing::{Standing, Wish};
 use crate::driver::turns::Turn;
-use crate::driver::{Counters, Event, Events, FlowReading};
+use crate::driver::{Counters, Driver, Event, Events, FlowReading, Role};
 use crate::limits;
-use crate::object::{DuplicateNode, LLDP, NodeId, NodeJoined, NodeLeft, PacketIn, PortNo, VerifyFlows};
+use crate::object::{
+    DriverConnected, DriverLeft, DuplicateNode, LLDP, MasterAccepted, MasterRefused, MasterReports, NodeId,
+    NodeJoined, NodeLeft, PacketIn, PortEvent, PortNo, StoodBy, VerifyFlows,
+};
 use beehive::{Address, Io, Mail, Message, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +45,12 @@ pub(crate) struct Ingress {
     io: Io,
     address: Address,
     node: Option<NodeId>,
+    /// In a cluster, this driver's standing among those of the switch.
+    standing: Option<Standing>,
+    /// What the switch has said of itself when it connected, without its ports.
+    joined: Option<NodeJoined>,
+    /// The generation with which the switch has granted mastership in this round.
+    granted: Option<u64>,
     counters: Arc<Counters>,
     admission: Admission,
     /// Total number of credits of this IO bee.
@@ -130,6 +140,9 @@ impl Ingress {
             io,
             address,
             node: None,
+            standing: None,
+            joined: None,
+            granted: None,
             counters,
             admission,
             credits: limit,
@@ -159,6 +172,75 @@ impl Ingress {
         &mut self.io
     }
 
+    /// Sets the driver's standing in a cluster.
+    pub(crate) fn stand(&mut self, standing: Option<Standing>) {
+        self.standing = standing
+    }
+
+    /// Returns whether this driver controls the switch: the hive gets from it what happens there, and it carries out commands.
+    #[inline]
+    pub(crate) fn is_heard(&self) -> bool {
+        self.standing.as_ref().is_none_or(|standing| standing.mastership().is_some())
+    }
+
+    /// Says what follows from a change of the standing.
+    #[inline]
+    pub(crate) fn look_at_standing<D: Driver>(&mut self, driver: &D) {
+        if self.standing.is_some() {
+            self.follow_standing(driver)
+        }
+    }
+
+    #[cold]
+    fn follow_standing<D: Driver>(&mut self, driver: &D) {
+        let (Some(node), Some(standing)) = (self.node, &mut self.standing) else { return };
+        if let Some(generation) = self.granted.take() {
+            if standing.accepted(generation)
+                && let Some(joined) = self.joined.clone()
+            {
+                let joined = NodeJoined { ports: driver.ports(), ..joined };
+                self.emit_now(MasterAccepted { generation, joined })
+            }
+            return;
+        }
+        match standing.wish(node, self.address) {
+            Some(Wish::Role(message)) => self.emit_now(message),
+            Some(Wish::Mastership(message)) => self.emit_now(message),
+            None => {}
+        }
+    }
+
+    /// The hives have decided that this driver is the master.
+    pub(crate) fn become_master<D: Driver>(&mut self, driver: &mut D, generation: u64) {
+        let Some(standing) = &mut self.standing else { return };
+        if !standing.appointed(generation) {
+            return;
+        }
+        if !driver.request_role(Role { is_master: true, generation }) {
+            self.granted = Some(generation);
+            self.follow_standing(driver)
+        }
+    }
+
+    /// The hives have decided that another driver is the master.
+    pub(crate) fn stand_by<D: Driver>(&mut self, driver: &mut D, master: Address, generation: u64) {
+        let (Some(node), Some(standing)) = (self.node, &mut self.standing) else { return };
+        if standing.stands_by(master, generation) {
+            self.tally.shed += self.queues.clear();
+            driver.request_role(Role { is_master: false, generation });
+            let driver = self.address;
+            self.emit_now(StoodBy { node, driver, generation })
+        }
+    }
+
+    /// Says that the driver is connected, because the hives may have forgotten it.
+    pub(crate) fn say_connected(&mut self) {
+        if let (Some(node), Some(standing)) = (self.node, &self.standing) {
+            let (driver, newest) = (self.address, standing.told());
+            self.emit_now(DriverConnected { node, driver, newest })
+        }
+    }
+
     /// Waits for mail and, if packets are queued, for credits to return. Cancel-safe.
     pub(crate) async fn next_mail(&mut self) -> Option<Mail> {
         if self.turn.is_ours() && !self.turn.is_used() {
@@ -177,6 +259,12 @@ impl Ingress {
         } else if self.is_held {
             // with as many credits, the driver reads a batch that is worth the effort
             Some(self.room_min() + self.scarce_below + self.credits - self.share)
+        } else if let Some(standing) = &mut self.standing {
+            return tokio::select! {
+                biased;
+                mail = self.io.receive() => Some(mail),
+                () = standing.changed() => None,
+            };
         } else {
             return Some(self.io.receive().await);
         };
@@ -188,11 +276,19 @@ impl Ingress {
                 None => std::future::pending().await,
             }
         };
+        let standing = self.standing.as_mut();
+        let standing = async {
+            match standing {
+                Some(standing) => standing.changed().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             mail = self.io.receive() => Some(mail),
             () = self.turn.come() => None,
             () = returned => None,
+            () = standing => None,
         }
     }
 
@@ -354,9 +450,11 @@ impl Ingress {
         self.contribution.set_waiting(0);
         self.contribution.set_busy(false);
         self.turn.end();
-        if let Some(node) = self.node.take() {
-            let driver = self.address;
-            self.emit_now(NodeLeft { node, driver })
+        let driver = self.address;
+        match (self.node.take(), &self.standing) {
+            (Some(node), None) => self.emit_now(NodeLeft { node, driver }),
+            (Some(node), Some(_)) => self.emit_now(DriverLeft { node, driver }),
+            (None, _) => {}
         }
     }
 
@@ -384,6 +482,19 @@ impl Ingress {
         tracing::warn!(%node, lost, "command queue overflowed; resynchronizing the flow table");
         (self.resync_needed, self.resync_sent) = (false, Some(self.now));
         self.emit_now(VerifyFlows { node })
+    }
+
+    /// Tells the apps of a change of a port.
+    fn report(&mut self, change: PortEvent) {
+        let generation = self.standing.as_ref().and_then(Standing::mastership);
+        match (generation, self.node, change) {
+            (Some(generation), Some(node), change) => {
+                self.emit_now(MasterReports { node, generation, change })
+            }
+            (_, _, PortEvent::Up(message)) => self.emit_now(message),
+            (_, _, PortEvent::Down(message)) => self.emit_now(message),
+            (_, _, PortEvent::Changed(message)) => self.emit_now(message),
+        }
     }
 
     /// Like [`Ingress::emit_now`], but sends the message to the IO bee that requested it.
@@ -471,6 +582,9 @@ fn credit_available(ledger: &CreditLedger, port: PortNo, credits_left: u32) -> b
 impl Events for Ingress {
     #[inline]
     fn packet_in(&mut self, packet: PacketIn) {
+        if !self.is_heard() {
+            return Counters::add(&self.counters.packet_ins_standby, 1);
+        }
         self.tally.arrived += 1;
         self.ports.count(packet.port);
         if self.credits_left <= self.scarce_below {
@@ -485,22 +599,36 @@ impl Events for Ingress {
             Event::Joined { node, ports, knows_owners, drops_misses } => {
                 self.node = Some(node);
                 let driver = self.address;
-                self.emit_now(NodeJoined { node, driver, ports, knows_owners, drops_misses })
+                let joined = NodeJoined { node, driver, ports, knows_owners, drops_misses };
+                match self.standing.is_some() {
+                    true => self.joined = Some(NodeJoined { ports: Vec::new(), ..joined }),
+                    false => self.emit_now(joined),
+                }
             }
-            Event::PortUp(message) => self.emit_now(message),
+            Event::RoleGranted(Role { is_master: true, generation }) => self.granted = Some(generation),
+            Event::RoleRefused { role: Role { is_master: true, generation }, newest } => {
+                if let Some(node) = self.node {
+                    self.emit_now(MasterRefused { node, generation, newest })
+                }
+            }
+            // a driver that stands by does so whatever the switch says
+            Event::RoleGranted(_) | Event::RoleRefused { .. } => {}
+            Event::Duplicate { node, refused, kept } => self.emit_now(DuplicateNode { node, refused, kept }),
+            // the master reports the same
+            _ if !self.is_heard() => {}
+            Event::PortUp(message) => self.report(PortEvent::Up(message)),
             Event::PortDown(message) => {
                 // The queued packets arrived before this event. After this event, no app may learn from them that their
                 // senders are at this port.
                 self.tally.shed += self.queues.drop_port(message.port);
-                self.emit_now(message)
+                self.report(PortEvent::Down(message))
             }
-            Event::PortChanged(message) => self.emit_now(message),
+            Event::PortChanged(message) => self.report(PortEvent::Changed(message)),
             Event::FlowRemoved(message) => self.emit_now(message),
             Event::FlowFailed(message) => self.emit_now(message),
             Event::FlowsConfirmed(message) => self.emit_now(message),
             Event::FlowsRead(FlowReading { asker: None, read }) => self.emit_now(read),
             Event::FlowsRead(FlowReading { asker: Some(asker), read }) => self.send_now(asker, read),
-            Event::Duplicate { node, refused, kept } => self.emit_now(DuplicateNode { node, refused, kept }),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Runs the IO bee of one switch, which passes messages from the driver to the hive and from the hive to the driver.
 
 use crate::driver::ingress::{Admission, Ingress};
+use crate::driver::standing::{Standing, Suspects};
 use crate::driver::{Capacity, Close, Driver};
-use crate::object::{InstallFlow, PacketIn, ReadFlows, SendPacket, WithdrawFlows};
+use crate::object::{
+    BecomeMaster, InstallFlow, PacketIn, ReadFlows, SayConnected, SendPacket, StandBy, WithdrawFlows,
+};
 use beehive::{Io, Mail};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -20,9 +23,31 @@ pub async fn drive<D: Driver>(io: Io, driver: D, admission: Admission) -> Close 
 /// Like [`drive`], for a switch that shares the hive's capacity with others.
 pub async fn drive_sharing<D: Driver>(
     io: Io,
+    driver: D,
+    admission: Admission,
+    capacity: Arc<Capacity>,
+) -> Close {
+    run(io, driver, admission, capacity, None).await
+}
+
+/// Like [`drive_sharing`], for a switch that may be connected to other hives of a cluster, too. The hives must run
+/// [`Mastership`](crate::apps::Mastership), which decides whether this driver controls the switch.
+pub async fn drive_among<D: Driver>(
+    io: Io,
+    driver: D,
+    admission: Admission,
+    capacity: Arc<Capacity>,
+    suspects: Suspects,
+) -> Close {
+    run(io, driver, admission, capacity, Some(Standing::new(suspects))).await
+}
+
+async fn run<D: Driver>(
+    io: Io,
     mut driver: D,
     admission: Admission,
     capacity: Arc<Capacity>,
+    standing: Option<Standing>,
 ) -> Close {
     let stopping = io.hive().clone();
     let stopping = stopping.stopping();
@@ -32,6 +57,7 @@ pub async fn drive_sharing<D: Driver>(
     // runs the handlers of this switch's messages on this worker thread, so that no other thread has to be woken
     io.run_here();
     let mut ingress = Ingress::new(io, driver.counters().clone(), admission, capacity, D::HOLDS_INPUT);
+    ingress.stand(standing);
     let mut pending = PendingCommands::default();
     let close = loop {
         // while the driver's output is full, commands stay in this IO bee's bounded inbox
@@ -81,6 +107,7 @@ fn round<D: Driver>(
     let now = ingress.io().now();
     ingress.begin(now);
     let taken = driver.take(now, ingress);
+    ingress.look_at_standing(driver);
     ingress.finish();
 
     if !driver.is_full() {
@@ -89,7 +116,7 @@ fn round<D: Driver>(
     }
 
     loop {
-        let delivered = pending.deliver(driver);
+        let delivered = pending.deliver(driver, ingress);
         let flushed = driver.flush(now);
         // reports an error in the input rather than the resulting write error, because the former better explains why
         // the connection ends
@@ -104,19 +131,21 @@ fn round<D: Driver>(
 impl PendingCommands {
     /// Gives answers and commands to the driver, in order, until it is full.
     #[inline]
-    fn deliver<D: Driver>(&mut self, driver: &mut D) -> ControlFlow<()> {
+    fn deliver<D: Driver>(&mut self, driver: &mut D, ingress: &mut Ingress) -> ControlFlow<()> {
         while let Some(mail) = self.queue.pop_front() {
             let mail = match mail.into_answers::<PacketIn>() {
                 Ok(answers) => {
                     // If a handler returned an error, its statistics count the error, and the packet stays unanswered.
                     // A driver whose output is full drops packet-outs.
-                    answers.into_iter().flatten().for_each(|packet| driver.send(&packet));
+                    if ingress.is_heard() {
+                        answers.into_iter().flatten().for_each(|packet| driver.send(&packet))
+                    }
                     continue;
                 }
                 Err(mail) => mail,
             };
 
-            if apply(driver, &mail, &mut self.done).is_break() {
+            if apply(driver, ingress, &mail, &mut self.done).is_break() {
                 self.queue.push_front(mail);
                 return ControlFlow::Break(());
             }
@@ -130,8 +159,11 @@ impl PendingCommands {
 
 /// Gives the commands of one mail to the driver until it is full, skipping the first `done`.
 #[inline]
-fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlow<()> {
-    if let Some(flows) = mail.messages::<InstallFlow>() {
+fn apply<D: Driver>(driver: &mut D, ingress: &mut Ingress, mail: &Mail, done: &mut usize) -> ControlFlow<()> {
+    if !ingress.is_heard() {
+        apply_rare(driver, ingress, mail);
+        ControlFlow::Continue(())
+    } else if let Some(flows) = mail.messages::<InstallFlow>() {
         apply_each(driver, flows, done, |driver, InstallFlow(flow)| driver.install(flow))
     } else if let Some(packets) = mail.messages::<SendPacket>() {
         packets.iter().for_each(|SendPacket(packet)| driver.send(packet));
@@ -141,9 +173,26 @@ fn apply<D: Driver>(driver: &mut D, mail: &Mail, done: &mut usize) -> ControlFlo
     } else if let Some(readings) = mail.messages::<ReadFlows>() {
         apply_each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
     } else {
+        apply_rare(driver, ingress, mail);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Applies mail about the driver's role. Other mail is for the master: if this driver stands by, it may be late.
+#[cold]
+fn apply_rare<D: Driver>(driver: &mut D, ingress: &mut Ingress, mail: &Mail) {
+    if let Some([.., BecomeMaster { generation }]) = mail.messages() {
+        ingress.become_master(driver, *generation)
+    } else if let Some([.., StandBy { master, generation }]) = mail.messages() {
+        ingress.stand_by(driver, *master, *generation)
+    } else if mail.messages::<SayConnected>().is_some() {
+        ingress.say_connected()
+    } else if let Some(wanted) = mail.messages::<ReadFlows>() {
+        // a switch answers this whatever the role, and operators may ask any hive
+        wanted.iter().for_each(|wanted| driver.read_flows(wanted))
+    } else if ingress.is_heard() {
         let name = mail.name();
         tracing::warn!(message = name, "driver ignored a message of a type that it does not handle");
-        ControlFlow::Continue(())
     }
 }
 

@@ -18,13 +18,15 @@ mod io_bee;
 pub mod openflow;
 mod packet_queue;
 mod port_shares;
+mod standing;
 mod turns;
 
 pub use capacity::Capacity;
 pub use counters::{Counters, CountersNow};
 pub use directory::{ConnectionRecord, Directory, NodeStatus};
 pub use ingress::Admission;
-pub use io_bee::{drive, drive_sharing};
+pub use io_bee::{drive, drive_among, drive_sharing};
+pub use standing::Suspects;
 
 use crate::object::{
     Flow, FlowFailed, FlowRemoved, FlowsConfirmed, FlowsRead, NodeId, PacketIn, PacketOut, Port, PortChanged,
@@ -71,6 +73,17 @@ pub trait Driver: Send {
     /// Sends a packet out with the next [`Driver::flush`].
     fn send(&mut self, packet: &PacketOut);
 
+    /// Asks the switch for a role among its drivers on several hives, with the next [`Driver::flush`]. The switch answers with
+    /// [`Event::RoleGranted`] or [`Event::RoleRefused`]. Returns `false` if it knows no roles: then the driver has the role from
+    /// now on, and nothing but the driver itself prevents what it must not do.
+    fn request_role(&mut self, role: Role) -> bool {
+        let _ = role;
+        false
+    }
+
+    /// Returns the switch's ports, as it last reported them.
+    fn ports(&self) -> Vec<Port>;
+
     /// Returns whether so much output is pending that the driver currently takes no commands. [`Driver::wait`]
     /// completes when the driver takes commands again.
     fn is_full(&self) -> bool {
@@ -86,6 +99,15 @@ pub trait Driver: Send {
 
     /// Closes the connection. The driver is dropped afterwards.
     fn end(&mut self, close: &Close) -> impl Future<Output = ()> + Send;
+}
+
+/// The role of a driver among those that a switch has on several hives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Role {
+    /// Whether the driver is the master, which controls the switch. Otherwise, it only observes.
+    pub is_master: bool,
+    /// The generation of the decision. A switch refuses older ones than the newest that it has seen.
+    pub generation: u64,
 }
 
 /// Receives a driver's events. Packets have their own method, because they are frequent and can be shed.
@@ -124,6 +146,15 @@ pub enum Event {
     FlowsConfirmed(FlowsConfirmed),
     /// The switch has reported flows.
     FlowsRead(FlowReading),
+    /// The switch has granted a role.
+    RoleGranted(Role),
+    /// The switch has refused a role.
+    RoleRefused {
+        /// The role.
+        role: Role,
+        /// The newest generation that the switch has seen.
+        newest: u64,
+    },
     /// The connection was refused: another connection already represents this node.
     Duplicate {
         /// The datapath id that both connections claim.

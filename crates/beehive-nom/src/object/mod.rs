@@ -8,6 +8,7 @@ mod flow;
 mod flow_state;
 mod host;
 mod link;
+mod mastership;
 pub(crate) mod network;
 mod node;
 mod packet;
@@ -32,6 +33,10 @@ pub use host::{FindAddress, FindHost, Host, HostContested, HostLost, HostMoved, 
 pub use link::{
     KnownLink, Link, LinkDown, LinkUp, ListLinks, LoopDetected, PathsChanged, PortId, PortRole,
     PortRoleChanged,
+};
+pub use mastership::{
+    BecomeMaster, DriverConnected, DriverLeft, MasterAccepted, MasterChanged, MasterRefused, MasterReports,
+    MasterSuspected, PortEvent, SayConnected, StandBy, StoodBy,
 };
 pub use network::network;
 pub use node::{NodeId, Port, PortNo};

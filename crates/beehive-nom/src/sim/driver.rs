@@ -1,7 +1,7 @@
 //! The driver of a simulated switch, which needs neither translation nor I/O.
 
 use crate::driver::{Close, Counters, Driver, Events};
-use crate::object::{Flow, FlowKey, PacketOut, ReadFlows, WithdrawFlows};
+use crate::object::{Flow, FlowKey, PacketOut, Port, ReadFlows, WithdrawFlows};
 use crate::sim::switch::{SimulatedSwitch, Upcall};
 use beehive::Time;
 use std::sync::Arc;
@@ -55,6 +55,10 @@ impl Driver for SimulatedDriver {
 
     fn read_flows(&mut self, wanted: &ReadFlows) {
         self.switch.inner.read_flows(wanted)
+    }
+
+    fn ports(&self) -> Vec<Port> {
+        self.switch.ports()
     }
 
     fn is_full(&self) -> bool {

@@ -9,6 +9,7 @@ mod history;
 mod journal;
 mod learning_switch;
 mod map_coverage;
+mod mastership;
 mod network;
 mod node_controller;
 mod random;

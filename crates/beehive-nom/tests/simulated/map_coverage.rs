@@ -10,8 +10,8 @@ use beehive_nom::apps::{Hub, LearningSwitch, NodeController, ReadingOverdue};
 use beehive_nom::object::{
     Action, Actions, AddFlow, AdoptFlows, BufferId, Cause, Conversation, DelFlows, DescribeNode, FlowFailed,
     FlowMatch, FlowRemoved, FlowRemovedReason, FlowScope, FlowsConfirmed, FlowsFound, FlowsRead, FoundFlow,
-    Mac, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, PathsChanged, Port, PortDown, PortNo,
-    PortUp, SendPacket, Station, Tag, VerifyFlows, Vlan,
+    Mac, MasterChanged, NodeId, NodeJoined, NodeLeft, Owner, PacketIn, PacketInReason, PathsChanged, Port,
+    PortDown, PortNo, PortUp, SendPacket, Station, Tag, VerifyFlows, Vlan,
 };
 use beehive_nom::parts::OwnsFlows;
 use beehive_nom::sim::frame;
@@ -251,7 +251,11 @@ fn maps_of_the_node_controller_cover_what_it_touches() {
         let chance = &mut oracle.chance;
         let (node, owner, driver) = (chance.node(), chance.owner(), chance.driver());
         let reading = chance.below(4);
-        match chance.below(18) {
+        match chance.below(19) {
+            18 => {
+                let (knows_owners, drops_misses) = (reading == 0, reading == 1);
+                oracle.check(MasterChanged { node, driver, knows_owners, drops_misses })
+            }
             6 => oracle.check(PortUp { node, port: up(PortNo(1)) }),
             7 => oracle.check(PortDown { node, port: PortNo(1), removed: false }),
             8 => oracle.check(AdoptFlows { node, owner }),

@@ -11,8 +11,8 @@ pub use probe::{Key as ProbeKey, Probe, ProbeError};
 
 use crate::limits;
 use crate::object::{
-    LLDP, Link, LinkDown, LinkUp, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortDown, PortId,
-    PortNo, PortUp, SendPacket,
+    LLDP, Link, LinkDown, LinkUp, MasterChanged, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortDown,
+    PortId, PortNo, PortUp, SendPacket,
 };
 use beehive::{Address, App, Config, Ctx, Dict, Message, Table, Time, handlers};
 use serde::{Deserialize, Serialize};
@@ -208,6 +208,13 @@ impl Discovery {
         let frame =
             Probe { from, at: ctx.now(), nonce }.frame(&self.config.key(), LINK_TIMEOUT.as_secs() as u16);
         ctx.emit(SendPacket(PacketOut::new(node, port, frame)));
+    }
+
+    #[rcv(sharded)]
+    fn master_changed(&mut self, msg: &MasterChanged) {
+        if let Some(driver) = self.drivers.get_mut(&msg.node) {
+            *driver = msg.driver
+        }
     }
 
     #[rcv(sharded, observes)]

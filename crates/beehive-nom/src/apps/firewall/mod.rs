@@ -16,7 +16,7 @@ pub use policy::{Policy, Rule, Verdict};
 use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, Conversation, DelFlows, Ethernet, FlowMatch, FlowScope, FlowsFound,
-    NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortNo, Traffic,
+    MasterChanged, NodeId, NodeJoined, NodeLeft, PacketIn, PacketOut, PortNo, Traffic,
 };
 use crate::parts::{AtPort, OwnsFlows, PortQuota, QuotaTable, seconds};
 use beehive::{
@@ -333,6 +333,13 @@ impl Firewall {
         let mut table = QuotaTable::new(self.open.at(*node), self.port_counts.at(*node));
         for (_, open) in table.take_if(|_, open| open.until < now) {
             open.withdraw(*node, ctx);
+        }
+    }
+
+    #[rcv(sharded)]
+    fn master_changed(&mut self, msg: &MasterChanged) {
+        if let Some(node) = self.node_policies.get_mut(&msg.node) {
+            (node.driver, node.knows_owners) = (msg.driver, msg.knows_owners)
         }
     }
 }

@@ -21,8 +21,8 @@ use crate::limits;
 use crate::object::{
     Action, Actions, AddFlow, AdoptFlows, Cause, DelFlows, DescribeNode, Flow, FlowFailed, FlowFailure,
     FlowKey, FlowMatch, FlowRemoved, FlowRemovedReason, FlowScope, FlowState, FlowsConfirmed, FlowsFound,
-    FlowsRead, FoundFlow, InstallFlow, IntendedFlow, NodeDescription, NodeId, NodeJoined, NodeLeft, Owner,
-    PortDown, PortNo, PortUp, ReadFlows, Reading, SendPacket, VerifyFlows, WithdrawFlows,
+    FlowsRead, FoundFlow, InstallFlow, IntendedFlow, MasterChanged, NodeDescription, NodeId, NodeJoined,
+    NodeLeft, Owner, PortDown, PortNo, PortUp, ReadFlows, Reading, SendPacket, VerifyFlows, WithdrawFlows,
 };
 use crate::parts::OwnsFlows;
 use beehive::{Address, App, Ctx, Dict, Error, Message, Rows, Table, handlers};
@@ -481,6 +481,19 @@ impl NodeController {
         self.renewed.at(msg.node).clear();
         node.read(ctx);
         Ok(())
+    }
+
+    /// The flows stay as they are. Commands to the former driver may be lost, so the flows are read and compared.
+    #[rcv(sharded)]
+    fn master_changed(&mut self, msg: &MasterChanged, ctx: &mut Ctx) {
+        let Some(node) = self.nodes.get_mut(&msg.node) else { return };
+        (node.driver, node.knows_owners, node.drops_misses) =
+            (msg.driver, msg.knows_owners, msg.drops_misses);
+        self.seen.at(msg.node).clear();
+        self.renewed.at(msg.node).clear();
+        self.unconfirmed.remove(&msg.node);
+        let reading = node.read(ctx);
+        ctx.after(limits::READING_TIMEOUT, ReadingOverdue { node: msg.node, reading, parts: 0 });
     }
 
     #[rcv(sharded)]

@@ -5,9 +5,9 @@ use crate::driver::openflow::accept::{Access, Slot};
 use crate::driver::openflow::channel::{Channel, ChannelEvent, Plain};
 use crate::driver::openflow::session::{Session, SessionSettings, Step};
 use crate::driver::openflow::tls::describe_tls_error;
-use crate::driver::{Close, Counters, Driver, Event, Events};
+use crate::driver::{Close, Counters, Driver, Event, Events, Role};
 use crate::limits;
-use crate::object::{Flow, NodeId, PacketOut, ReadFlows, WithdrawFlows};
+use crate::object::{Flow, NodeId, PacketOut, Port, ReadFlows, WithdrawFlows};
 use beehive::{Hive, Time};
 use beehive_of::{Frame, Frames};
 use bytes::{Buf, Bytes, BytesMut};
@@ -493,6 +493,14 @@ impl<C: Channel> Driver for Connection<C> {
     #[inline]
     fn send(&mut self, packet: &PacketOut) {
         self.session.send(packet, &mut self.output)
+    }
+
+    fn request_role(&mut self, role: Role) -> bool {
+        self.session.request_role(role, &mut self.output)
+    }
+
+    fn ports(&self) -> Vec<Port> {
+        self.session.ports()
     }
 
     #[inline]

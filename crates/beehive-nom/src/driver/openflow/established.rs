@@ -123,6 +123,8 @@ impl Session {
             Message::FlowStatisticsReply(part) => self.flow_statistics(frame.xid(), &part, events)?,
             Message::PortStatus(status) => self.port_status(&status, events),
             Message::FlowRemoved(removed) => self.flow_removed(&removed, events),
+            Message::RoleReply(reply) => self.role_reply(frame.xid(), &reply, events),
+            Message::Error(error) if self.role_refused(frame.xid(), &error, out, events) => {}
             Message::Error(error) => self.error(frame.xid(), &error, events),
             // these messages include a second hello and a second features reply
             _ => Counters::add(&self.counters.messages_ignored, 1),

@@ -16,6 +16,7 @@ mod flow_stats;
 mod handshake;
 mod input_age;
 mod keepalive;
+mod roles;
 mod sent_flows;
 mod session;
 mod tls;

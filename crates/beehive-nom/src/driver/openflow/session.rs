@@ -5,6 +5,7 @@ use crate::driver::openflow::buffers::Buffers;
 use crate::driver::openflow::flow_stats::PendingReading;
 use crate::driver::openflow::input_age::InputAge;
 use crate::driver::openflow::keepalive::Keepalive;
+use crate::driver::openflow::roles::RoleRequest;
 use crate::driver::openflow::sent_flows::SentFlows;
 use crate::driver::openflow::wire;
 use crate::driver::{Close, Counters, Events};
@@ -14,7 +15,7 @@ use beehive::Time;
 use beehive_of::any::{self, ErrorMessage, Hello};
 use beehive_of::{Error, Frame, Version, VersionSet};
 use bytes::BytesMut;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,6 +96,8 @@ pub struct Session {
     pub(super) input_age: InputAge,
     pub(super) ports_changed: bool,
     pub(super) sent_flows: SentFlows,
+    /// The role requests that the switch has not answered, oldest first.
+    pub(super) role_requests: VecDeque<RoleRequest>,
     /// Flow statistics requests in flight, oldest first.
     pub(super) readings: Vec<PendingReading>,
     /// `flooded`: whether a packet was sent to the `FLOOD` port. `floods_by_port_list`: whether the switch has
@@ -130,6 +133,7 @@ impl Session {
             input_age: InputAge::default(),
             ports_changed: false,
             sent_flows: SentFlows::default(),
+            role_requests: VecDeque::new(),
             readings: Vec::new(),
             flooded: false,
             floods_by_port_list: false,

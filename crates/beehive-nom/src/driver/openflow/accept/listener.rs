@@ -14,7 +14,7 @@ use crate::driver::openflow::channel::{Channel, Plain};
 use crate::driver::openflow::connection::Connection;
 use crate::driver::openflow::session::SessionSettings;
 use crate::driver::openflow::tls::{Credentials, Tls};
-use crate::driver::{Admission, Counters, Directory, drive_sharing};
+use crate::driver::{Admission, Counters, Directory, Suspects, drive_among, drive_sharing};
 use crate::limits;
 use beehive::{Hive, Restart};
 use parking_lot::Mutex;
@@ -97,6 +97,8 @@ pub struct Listener {
     directory: Arc<Directory>,
     settings: ListenerSettings,
     access: Arc<Access>,
+    /// In a cluster, the hives from which this one hears nothing.
+    suspects: Option<Suspects>,
     half_open: Arc<HalfOpen>,
     /// Accepted connections whose handshake has not begun.
     waiting: Mutex<Arrivals<Accepted>>,
@@ -139,11 +141,34 @@ impl Listener {
         settings: ListenerSettings,
         access: Access,
     ) -> Arc<Listener> {
+        Listener::of(hive, directory, settings, access, None)
+    }
+
+    /// Creates a listener like [`Listener::guarded`], for the hives of a cluster. A switch may connect to several of them, which
+    /// must run [`Mastership`](crate::apps::Mastership): it decides which of them controls the switch.
+    pub fn in_cluster(
+        hive: &Hive,
+        directory: Arc<Directory>,
+        settings: ListenerSettings,
+        access: Access,
+        suspects: Suspects,
+    ) -> Arc<Listener> {
+        Listener::of(hive, directory, settings, access, Some(suspects))
+    }
+
+    fn of(
+        hive: &Hive,
+        directory: Arc<Directory>,
+        settings: ListenerSettings,
+        access: Access,
+        suspects: Option<Suspects>,
+    ) -> Arc<Listener> {
         Arc::new(Listener {
             hive: hive.clone(),
             directory,
             settings,
             access: Arc::new(access),
+            suspects,
             half_open: Arc::default(),
             waiting: Mutex::default(),
             tls_handshakes: Arc::new(Semaphore::new(handshakes_at_once())),
@@ -293,11 +318,12 @@ impl Listener {
         let slot = self.half_open.add();
         let once = Mutex::new(Some((channel, slot, waiting)));
         let (hive, directory, settings) = (self.hive.clone(), self.directory.clone(), self.settings);
-        let access = self.access.clone();
+        let (access, suspects) = (self.access.clone(), self.suspects.clone());
 
         self.hive.spawn_io(format!("switch at {peer}"), Restart::Never, move |io| {
             let first = once.lock().take();
             let (hive, directory, access) = (hive.clone(), directory.clone(), access.clone());
+            let suspects = suspects.clone();
             async move {
                 let Some((channel, slot, waiting)) = first else { return Ok(()) };
                 let counters = Arc::new(Counters::default());
@@ -305,7 +331,13 @@ impl Listener {
                 drop(waiting);
                 let connection = Connection::new(&hive, channel, entry, settings.session, counters);
                 let connection = connection.with_slot(slot).with_access(access);
-                drive_sharing(io, connection, settings.admission, directory.capacity().clone()).await;
+                let capacity = directory.capacity().clone();
+                match suspects {
+                    Some(suspects) => {
+                        drive_among(io, connection, settings.admission, capacity, suspects).await
+                    }
+                    None => drive_sharing(io, connection, settings.admission, capacity).await,
+                };
                 Ok(())
             }
         });
