@@ -212,6 +212,19 @@ pub(super) fn fill_defaults(
     Ok(())
 }
 
+/// Checks that the file sets what all hives of a cluster must share, and what a controller alone would make up.
+#[cfg(feature = "cluster")]
+pub(super) fn check_shared_settings(settings: &toml::Table, apps: &[AppChoice]) -> Result<(), Failure> {
+    let discovery = AppChoice::Discovery.name();
+    let has_secret = settings.get(discovery).is_some_and(|table| table.get("secret").is_some());
+    match apps.contains(&AppChoice::Discovery) && !has_secret {
+        true => Err("discovery needs the same secret on all hives of a cluster: set `secret` in [apps.discovery] of the \
+             configuration file (--config); `openssl rand -hex 32` generates one"
+            .into()),
+        false => Ok(()),
+    }
+}
+
 /// Sets a key unless the file has set it.
 fn set_default(settings: &mut toml::Table, app: &str, key: &str, value: toml::Value) {
     let table = settings.entry(app).or_insert_with(|| toml::Table::new().into());

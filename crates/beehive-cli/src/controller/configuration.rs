@@ -2,8 +2,11 @@
 
 use super::Failure;
 use super::apps::{self, AppChoice};
+#[cfg(feature = "cluster")]
+use super::cluster::{self, ClusterConfiguration};
 use beehive_core::nearest_name;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -53,6 +56,10 @@ pub(super) struct Configuration {
     /// Milliseconds for which a packet-in is queued while the hive is overloaded, before it is dropped. Default: 200.
     /// Range: 0 to 60 000; with 0 no packet-in is queued.
     pub(super) packet_patience_ms: Option<u64>,
+    /// The table `[cluster]`.
+    #[cfg(feature = "cluster")]
+    #[serde(skip)]
+    pub(super) cluster: ClusterConfiguration,
 }
 
 impl Configuration {
@@ -78,6 +85,8 @@ impl Configuration {
             echo_misses,
             handshake_ms,
             packet_patience_ms,
+            #[cfg(feature = "cluster")]
+            cluster,
         } = self;
 
         let same = [
@@ -102,7 +111,10 @@ impl Configuration {
             *packet_patience_ms == new.packet_patience_ms,
         ];
 
-        KEYS.into_iter().zip(same).filter(|(_, same)| !same).map(|(key, _)| key).collect()
+        let different = KEYS.into_iter().zip(same).filter(|(_, same)| !same).map(|(key, _)| key);
+        #[cfg(feature = "cluster")]
+        let different = different.chain((*cluster != new.cluster).then_some("[cluster]"));
+        different.collect()
     }
 
     /// Checks lists and ranges.
@@ -149,7 +161,10 @@ impl Configuration {
     }
 }
 
+#[cfg(not(feature = "cluster"))]
 const TABLES: [&str; 2] = ["controller", "apps"];
+#[cfg(feature = "cluster")]
+const TABLES: [&str; 3] = ["controller", "apps", "cluster"];
 const KEYS: [&str; 19] = [
     "apps",
     "listen",
@@ -199,19 +214,11 @@ pub(super) fn read(file: &Path, custom: &[AppChoice]) -> Result<(Configuration, 
 fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table), Failure> {
     let mut file: toml::Table = text.parse().map_err(|error| syntax_error(text, &error))?;
     check_names("table", "", file.keys(), &TABLES)?;
-    let controller = match file.remove("controller") {
-        Some(toml::Value::Table(table)) => {
-            check_names("key", "[controller]: ", table.keys(), &KEYS)?;
-            let controller: Configuration = toml::Value::Table(table).try_into().map_err(|error| {
-                let words = error.to_string().trim().replace("\nin ", ", in ");
-                format!("[controller]: {}", words.replace("a sequence", "a list such as [\"..\"]"))
-            })?;
-            controller.check()?;
-            controller
-        }
-        Some(_) => return Err("`controller` must be a table: [controller]".into()),
-        None => Configuration::default(),
-    };
+    let controller: Configuration = table("controller", &KEYS, file.remove("controller"))?;
+    controller.check()?;
+    #[cfg(feature = "cluster")]
+    let controller =
+        Configuration { cluster: table("cluster", &cluster::KEYS, file.remove("cluster"))?, ..controller };
 
     let apps = match file.remove("apps") {
         Some(toml::Value::Table(table)) => table,
@@ -221,6 +228,26 @@ fn parse(text: &str, custom: &[AppChoice]) -> Result<(Configuration, toml::Table
 
     check_names("app", "[apps]: ", apps.keys(), &apps::tables(custom))?;
     Ok((controller, apps))
+}
+
+/// Parses a table with these keys.
+fn table<T: DeserializeOwned + Default>(
+    name: &str,
+    keys: &[&str],
+    value: Option<toml::Value>,
+) -> Result<T, Failure> {
+    match value {
+        Some(toml::Value::Table(table)) => {
+            check_names("key", &format!("[{name}]: "), table.keys(), keys)?;
+            let parsed = toml::Value::Table(table).try_into().map_err(|error: toml::de::Error| {
+                let words = error.to_string().trim().replace("\nin ", ", in ");
+                format!("[{name}]: {}", words.replace("a sequence", "a list such as [\"..\"]"))
+            });
+            Ok(parsed?)
+        }
+        Some(_) => Err(format!("`{name}` must be a table: [{name}]").into()),
+        None => Ok(T::default()),
+    }
 }
 
 /// Describes a syntax error by line and column. Does not show the line itself, which may contain a secret.

@@ -1,7 +1,10 @@
 //! `beehive controller`: starts a hive with the chosen apps, listens for switches, and serves HTTP.
 
 mod apps;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod configuration;
+mod hive;
 mod options;
 mod reload;
 mod resources;
@@ -14,11 +17,11 @@ pub(crate) use resources::raise_descriptors;
 use crate::{Tool, http, program};
 use apps::AppChoice;
 use beehive_core::{Handlers, Hive};
-use beehive_nom::apps::NodeController;
+use beehive_nom::apps::{Mastership, NodeController};
 use beehive_nom::driver::Directory;
-use beehive_nom::driver::openflow::Listener;
 use beehive_raft::Data;
 use clap::{CommandFactory, FromArgMatches, Parser};
+use hive::Running;
 use options::Options;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -36,6 +39,9 @@ pub(crate) fn app_names() -> impl Iterator<Item = &'static str> {
 
 /// Time the hive has to stop after a signal. The documentation promises five seconds for the whole shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The same in a cluster, where the hive first hands over what it leads.
+const STOP_TIMEOUT_IN_CLUSTER: Duration = Duration::from_secs(2);
 
 /// Time that closing the data folder may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -140,10 +146,13 @@ fn start(name: &str, arguments: ControllerArgs, custom: &[AppChoice]) -> Result<
 /// some combinations of apps.
 const QUIET_TARGETS: &str = "beehive::unhandled=error";
 
+/// The same, about the steps of the consensus protocol.
+const QUIET_CONSENSUS: &str = "openraft=warn,";
+
 fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     use std::io::IsTerminal;
     let quiet = if custom.is_empty() { format!("{QUIET_TARGETS},") } else { String::new() };
-    let filter = tracing_subscriber::EnvFilter::try_new(quiet + &options.log)?;
+    let filter = tracing_subscriber::EnvFilter::try_new(quiet + QUIET_CONSENSUS + &options.log)?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         // with `beehive::messages=trace`, logs a line whenever a handler begins to handle a message
@@ -172,22 +181,33 @@ async fn serve(
         None => None,
     };
 
-    let data = options.data.as_ref().map(Data::open).transpose()?;
+    // a hive of a cluster has a folder of another kind, which it opens itself
+    let folder = options.data.as_ref().filter(|_| !options.is_in_cluster());
+    let data = folder.map(Data::open).transpose()?;
     let mut builder = Hive::builder().app::<NodeController>();
+    if options.is_in_cluster() {
+        builder = builder.app::<Mastership>()
+    }
     for app in &options.apps {
         builder = app.register(builder);
     }
     if let Some(data) = &data {
         builder = data.attach(builder)
     }
-    let hive = builder.settings(options.settings.clone()).start().map_err(|why| options.start_error(why))?;
+    let started = tokio::select! {
+        biased;
+        // in a cluster, the others may not be there for long
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+        started = Running::start(builder, &options) => started?,
+    };
+    let hive = started.hive().clone();
     for app in &options.unused {
         eprintln!("{name}: [apps.{app}] has no effect: the app is not running (see --app)");
     }
     let directory = Arc::new(Directory::default());
     let reloader = Reloader::new(hive.clone(), arguments, custom, options.clone()).map(Arc::new);
-    let listener =
-        Listener::guarded(&hive, directory.clone(), options.listener(descriptors), options.access());
+    let listener = started.listener(directory.clone(), options.listener(descriptors), &options);
 
     let (mut addresses, mut without_tls) = (Vec::new(), Vec::new());
     for socket in sockets {
@@ -226,6 +246,9 @@ async fn serve(
         tokio::select! {
             _ = terminate.recv() => break "SIGTERM",
             _ = interrupt.recv() => break "SIGINT",
+            () = hive.stopping() => {
+                return Err("the hive has stopped; the log says why".into());
+            }
             _ = hang_up.recv() => match &reloader {
                 // the reloader logs the outcome
                 Some(reloader) => drop(reloader.reload().await),
@@ -236,7 +259,7 @@ async fn serve(
 
     tracing::info!(signal, switches = directory.nodes(), "the controller is stopping");
     drop(stop);
-    hive.stop(STOP_TIMEOUT).await;
+    started.stop(if options.is_in_cluster() { STOP_TIMEOUT_IN_CLUSTER } else { STOP_TIMEOUT }).await;
     if let Some(data) = data {
         // the disk may be slow, and the promised end must come all the same
         let closing = tokio::task::spawn_blocking(move || data.close());
@@ -280,8 +303,15 @@ fn print_banner(
         Some(address) => text.push(format!("  http://{address}/api/v1/status, /metrics, /health")),
         None => text.push("  no HTTP".to_string()),
     }
+    #[cfg(feature = "cluster")]
+    if let Some(cluster) = &options.cluster {
+        text.push(format!("  hive {} of a cluster of {}", cluster.hive, cluster.hives))
+    }
     text.push(match &options.data {
         Some(folder) => format!("  state in {}", folder.display()),
+        None if options.is_in_cluster() => {
+            "  state in the memory of all hives (--data DIR keeps it on disk)".to_string()
+        }
         None => "  state in memory only: a restart loses it (--data DIR keeps it)".to_string(),
     });
 

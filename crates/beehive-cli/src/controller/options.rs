@@ -3,6 +3,8 @@
 
 use super::Failure;
 use super::apps::{self, AppChoice};
+#[cfg(feature = "cluster")]
+use super::cluster::{ClusterArguments, ClusterOptions};
 use super::configuration::{self, Configuration};
 use crate::http::{self, Token};
 use beehive_core::StartError;
@@ -95,6 +97,10 @@ pub(crate) struct ControllerArgs {
     #[arg(long, env = "BEEHIVE_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
 
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: ClusterArguments,
+
     /// Log level on standard error: error, warn, info, debug, trace or off, for all modules or per module [default: info]
     #[arg(long, env = "BEEHIVE_LOG", value_name = "LEVEL")]
     log: Option<String>,
@@ -124,6 +130,9 @@ pub(super) struct Options {
     pub(super) log: String,
     /// The folder in which state is kept. Without one, state is in memory only.
     pub(super) data: Option<PathBuf>,
+    /// The cluster to which this controller belongs.
+    #[cfg(feature = "cluster")]
+    pub(super) cluster: Option<ClusterOptions>,
     pub(super) settings: toml::Table,
     /// Apps that have settings in the file but are not running.
     pub(super) unused: Vec<String>,
@@ -165,7 +174,12 @@ impl Options {
         };
 
         let config = arguments.config;
-        let place = |flag, key| Place { flag, key, file: config.as_deref() };
+        let place = |flag, key| Place { flag, key, table: "controller", file: config.as_deref() };
+        #[cfg(feature = "cluster")]
+        let cluster = {
+            let place = |flag, key| Place { flag, key, table: "cluster", file: config.as_deref() };
+            ClusterOptions::resolve(arguments.cluster, &controller.cluster, place)?
+        };
 
         let custom_names: Vec<_> = custom.iter().map(|app| app.name()).collect();
         let usual = if custom.is_empty() { &["learning-switch"][..] } else { &custom_names };
@@ -182,6 +196,10 @@ impl Options {
         apps::check(&apps).map_err(|why| from.refusal(why))?;
         let running_apps = running.map_or(&apps, |running| &running.apps);
         let (mut settings, unused) = configuration::settings_of(settings, running_apps);
+        #[cfg(feature = "cluster")]
+        if cluster.is_some() {
+            apps::check_shared_settings(&settings, running_apps)?
+        }
         apps::fill_defaults(&mut settings, running_apps, running.map(|running| &running.settings))?;
         let listen = place("--listen", "listen");
         let (texts, from) = listen.first_of(arguments.listen, controller.listen.clone(), &LISTEN_DEFAULT);
@@ -271,11 +289,21 @@ impl Options {
             http_token,
             log,
             data,
+            #[cfg(feature = "cluster")]
+            cluster,
             settings,
             unused,
             config,
             controller,
         })
+    }
+
+    /// Returns whether this controller belongs to a cluster.
+    pub(super) fn is_in_cluster(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        return self.cluster.is_some();
+        #[cfg(not(feature = "cluster"))]
+        false
     }
 
     /// Returns whether there is a configuration file to reload.
@@ -348,11 +376,13 @@ impl Options {
 
 /// Names the origin of an option in error messages: its flag, or its key in the configuration file.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+pub(super) struct Place<'a> {
     /// The flag, with which error messages begin. Empty if the messages name the flag themselves.
     flag: &'static str,
-    /// The key in `[controller]`.
+    /// The key in the configuration file.
     key: &'static str,
+    /// The table with the key.
+    table: &'static str,
     /// The configuration file. In the results of [`Place::first_of`] and [`Place::either`], it is `None` unless the
     /// value comes from the file.
     file: Option<&'a Path>,
@@ -361,7 +391,7 @@ struct Place<'a> {
 impl Place<'_> {
     /// Returns the values of the first source that has any, in the order flags (or environment), file, defaults. Also
     /// returns where they come from.
-    fn first_of(
+    pub(super) fn first_of(
         self,
         flags: Vec<String>,
         file: Option<Vec<String>>,
@@ -377,7 +407,7 @@ impl Place<'_> {
     }
 
     /// Like [`Place::first_of`], for a single value without a default.
-    fn either<T>(self, flag: Option<T>, file: Option<T>) -> (Option<T>, Self) {
+    pub(super) fn either<T>(self, flag: Option<T>, file: Option<T>) -> (Option<T>, Self) {
         match (flag, file) {
             (None, Some(value)) => (Some(value), self),
             (value, _) => (value, Place { file: None, ..self }),
@@ -385,10 +415,10 @@ impl Place<'_> {
     }
 
     /// Returns the error `why` together with the flag, or with the file, table and key.
-    fn refusal(self, why: impl std::fmt::Display) -> Failure {
-        let Place { flag, key, .. } = self;
+    pub(super) fn refusal(self, why: impl std::fmt::Display) -> Failure {
+        let Place { flag, key, table, .. } = self;
         match self.file {
-            Some(file) => format!("{}: [controller]: {why}, in `{key}`", file.display()).into(),
+            Some(file) => format!("{}: [{table}]: {why}, in `{key}`", file.display()).into(),
             None if flag.is_empty() => why.to_string().into(),
             None => format!("{flag} {why}").into(),
         }

@@ -27,6 +27,8 @@ pub(crate) enum ReloadError {
     NotYet(String),
     /// The controller is stopping.
     Stopped,
+    /// The controller is one hive of a cluster.
+    InCluster,
 }
 
 impl std::fmt::Display for ReloadError {
@@ -36,6 +38,10 @@ impl std::fmt::Display for ReloadError {
                 .write_str("no configuration file to reload; start the controller with --config FILE"),
             ReloadError::Configuration(why) | ReloadError::NotYet(why) => formatter.write_str(why),
             ReloadError::Stopped => formatter.write_str("the controller is stopping"),
+            ReloadError::InCluster => formatter.write_str(
+                "the hives of a cluster cannot reload settings: one hive would decide by other settings than the next \
+                 one; stop all hives, and start them with the new file",
+            ),
         }
     }
 }
@@ -79,6 +85,9 @@ impl Reloader {
     /// Reloads the file under the lock, so that concurrent reloads run one after another.
     async fn reload_locked(&self) -> Result<Reloaded, ReloadError> {
         let mut options = self.options.lock().await;
+        if options.is_in_cluster() {
+            return Err(ReloadError::InCluster);
+        }
         let new = Options::resolve(Some(&options), self.arguments.clone(), &self.custom)
             .map_err(|why| ReloadError::Configuration(why.to_string()))?;
         let at_next_start = options.differences(&new);

@@ -30,7 +30,9 @@ pub(super) async fn reload(
         let code = match why {
             ReloadError::NoFile => FailureCode::NoConfiguration,
             ReloadError::Configuration(_) => FailureCode::BadConfiguration,
-            ReloadError::NotYet(_) | ReloadError::Stopped => FailureCode::Unavailable,
+            ReloadError::NotYet(_) | ReloadError::Stopped | ReloadError::InCluster => {
+                FailureCode::Unavailable
+            }
         };
         Failure { code, message: why.to_string() }
     })

@@ -1,6 +1,7 @@
 //! Tests the controller as a process: start, configuration errors, HTTP interface, client commands and shutdown.
 
 mod client_commands;
+mod cluster_options;
 mod daemon;
 mod data;
 mod http_api;
