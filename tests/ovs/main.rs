@@ -31,6 +31,7 @@ macro_rules! tests {
 }
 
 mod bridges;
+mod cluster;
 mod firewall;
 mod flow_reconciliation;
 mod harness;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         ("topologies", topologies::TESTS),
         ("flow_reconciliation", flow_reconciliation::TESTS),
         ("harness_checks", harness_checks::TESTS),
+        ("cluster", cluster::TESTS),
         ("bridges", bridges::TESTS),
         ("firewall", firewall::TESTS),
         ("ipv6", ipv6::TESTS),

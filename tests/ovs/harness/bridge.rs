@@ -111,6 +111,25 @@ impl<'lab> Bridge<'lab> {
         self.point_at_target(&format!("tcp:127.0.0.1:{port}"))
     }
 
+    /// Points the switch at several controllers, to all of which it connects.
+    pub(crate) fn point_at_all(&self, ports: &[u16]) {
+        let targets: Vec<String> = ports.iter().map(|port| format!("tcp:127.0.0.1:{port}")).collect();
+        self.point_at_targets(&targets.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Returns the ports of the controllers that have this role, such as `master`.
+    pub(crate) fn with_role(&self, role: &str) -> Vec<u16> {
+        self.refresh_status();
+        let wanted = format!("role={role}");
+        let words =
+            ["ovs-vsctl", "--bare", "--columns=target", "find", "Controller", &wanted, "is_connected=true"];
+        let found = self.lab.succeed(&words);
+        let ports = found.split_whitespace().filter_map(|target| target.rsplit_once(':')?.1.parse().ok());
+        let mut ports: Vec<u16> = ports.collect();
+        ports.sort_unstable();
+        ports
+    }
+
     /// Same as [`Bridge::point_at`], with TLS.
     pub(crate) fn point_at_tls(&self, port: u16) {
         self.point_at_target(&format!("ssl:127.0.0.1:{port}"))
@@ -123,23 +142,33 @@ impl<'lab> Bridge<'lab> {
     }
 
     fn point_at_target(&self, target: &str) {
+        self.point_at_targets(&[target])
+    }
+
+    fn point_at_targets(&self, targets: &[&str]) {
         let name = self.name.as_str();
         let back_off = format!("max_backoff={BACK_OFF_MS_MAX}");
         let probe = format!("inactivity_probe={}", INACTIVITY_PROBE.as_millis());
-        let mut words = vec!["ovs-vsctl", "set-controller", name, target, "--", "set", "Controller", name];
-        words.extend(["connection_mode=out-of-band", &back_off, &probe]);
-        self.lab.succeed(&words);
+        self.lab.succeed(&[&["ovs-vsctl", "set-controller", name], targets].concat());
+        let ids = self.lab.succeed(&["ovs-vsctl", "get", "Bridge", name, "controller"]);
+        for id in ids.split(|c: char| !(c.is_ascii_hexdigit() || c == '-')).filter(|id| !id.is_empty()) {
+            let settings = ["connection_mode=out-of-band", &back_off, &probe];
+            self.lab.succeed(&[&["ovs-vsctl", "set", "Controller", id], &settings[..]].concat());
+        }
     }
 
-    /// Returns whether the switch reports that it is connected to its controller.
-    ///
-    /// The switch updates this status in its database every five seconds, or as soon as the update interval
-    /// changes. This therefore changes the interval.
-    pub(crate) fn is_connected(&self) -> bool {
+    /// Makes the switch write its status to its database, which it does every five seconds otherwise, or as soon as the
+    /// update interval changes.
+    fn refresh_status(&self) {
         static TURN: AtomicU32 = AtomicU32::new(0);
         let interval = STATUS_INTERVAL_MS_MIN + TURN.fetch_add(1, Ordering::Relaxed) % 1_000;
         let setting = format!("other_config:stats-update-interval={interval}");
         self.lab.succeed(&["ovs-vsctl", "set", "Open_vSwitch", ".", &setting]);
+    }
+
+    /// Returns whether the switch reports that it is connected to its controller.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.refresh_status();
         self.lab.succeed(&["ovs-vsctl", "get", "Controller", &self.name, "is_connected"]).trim() == "true"
     }
 

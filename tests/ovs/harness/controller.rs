@@ -19,6 +19,16 @@ pub(crate) struct Controller {
     daemon: Daemon,
 }
 
+/// A process that is stopped. Dropping this lets it go on.
+#[derive(Debug)]
+pub(crate) struct Paused<'a>(&'a mut Daemon);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.send("CONT")
+    }
+}
+
 thread_local! {
     /// Number of controllers that this test has started. It gives each of them a separate log.
     static STARTED: Cell<u32> = const { Cell::new(0) };
@@ -50,6 +60,29 @@ impl Controller {
     pub(crate) fn start_options(lab: &Lab, options: &[&str]) -> Self {
         let listen = format!("127.0.0.1:{}", Self::PORT);
         Self::run(lab, &[&["controller", "--listen", &listen], options].concat())
+    }
+
+    /// Starts hive `number` of a cluster of `hives`, with these options in addition to its addresses. It listens on port
+    /// [`Controller::port_of`].
+    pub(crate) fn start_hive(lab: &Lab, (number, hives): (u16, u16), options: &[&str]) -> Self {
+        let all: Vec<String> = (1..=hives).map(|hive| format!("127.0.0.1:{}", 7100 + hive)).collect();
+        let all = all.join(",");
+        let listen = format!("127.0.0.1:{}", Self::port_of(number));
+        let http = format!("127.0.0.1:{}", 8653 + number);
+        let number = number.to_string();
+        let own = ["controller", "--cluster", &all, "--hive", &number, "--listen", &listen, "--http", &http];
+        Self::run(lab, &[&own, options].concat())
+    }
+
+    /// Returns the port on which a hive of a cluster listens for switches.
+    pub(crate) const fn port_of(hive: u16) -> u16 {
+        Self::PORT + hive
+    }
+
+    /// Stops the process for a while, as if the machine did not run it: SIGSTOP, and SIGCONT when the returned value is dropped.
+    pub(crate) fn pause(&mut self) -> Paused<'_> {
+        self.daemon.send("STOP");
+        Paused(&mut self.daemon)
     }
 
     /// Starts Open vSwitch's test controller with these options; needs [`Lab::open_for_peer`].

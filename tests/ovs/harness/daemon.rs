@@ -60,6 +60,12 @@ impl Daemon {
         }
     }
 
+    /// Sends a signal that does not end the process.
+    pub(crate) fn send(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        command::succeed(Command::new("kill").args(["-s", signal, &id]), command::COMMAND_LIMIT);
+    }
+
     /// Sends a signal, such as `TERM`, and waits until the process exits. Returns `None` if it is still
     /// running after `limit`.
     pub(crate) fn signal(&mut self, signal: &str, limit: Duration) -> Option<ExitStatus> {

@@ -44,7 +44,17 @@ pub(crate) fn controller() -> Result<PathBuf, String> {
         return Err(format!("run this test by cargo, or name the controller in {NAMED}"));
     };
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package", PACKAGE, "--bin", PROGRAM, "--profile"]);
+    build.args([
+        "build",
+        "--quiet",
+        "--package",
+        PACKAGE,
+        "--bin",
+        PROGRAM,
+        "--features",
+        "cluster",
+        "--profile",
+    ]);
     build.arg(if profile == "debug" { "dev" } else { profile });
     build.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
     command::succeed(&mut build, BUILD_LIMIT);

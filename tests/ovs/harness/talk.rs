@@ -40,6 +40,11 @@ impl Talk {
         self.daemon.log().lines().filter_map(number).collect()
     }
 
+    /// Returns what `ping` has printed so far.
+    pub(crate) fn log(&self) -> String {
+        self.daemon.log()
+    }
+
     /// Stops the requests. Returns the answers.
     pub(crate) fn end(self) -> Answers {
         let Talk { mut daemon, who } = self;
