@@ -235,6 +235,31 @@ async fn hives_of_one_process_do_not_talk_to_each_other_today() {
     other.stop(Duration::from_secs(1)).await;
 }
 
+/// A `main` that returns `Result<(), Box<dyn Error>>`, as those of the documents do, prints the `Debug` of its error.
+#[test]
+fn a_main_that_returns_an_error_prints_a_sentence_with_the_remedy() {
+    use beehive::cluster::{ClusterError, LeadError, MoveError};
+    use beehive::data::OpenError;
+    use std::error::Error;
+
+    let app = "x".to_string();
+    let errors: Vec<Box<dyn Error>> = vec![
+        Box::new(beehive::StartError::NoRuntime),
+        Box::new(beehive::RequestError::<beehive::Error>::NoApp { message: "shop::Order" }),
+        Box::new(beehive::ReadError::NoSuchApp { app: "x" }),
+        Box::new(beehive::ReconfigureError::UnknownApp { table: app, known: Vec::new() }),
+        Box::new(beehive::Busy),
+        Box::new(MoveError::NoCluster),
+        Box::new(LeadError::NoColony),
+        Box::new(OpenError::InUse { folder: "data".into() }),
+        Box::new(ClusterError::Forgotten { peer: HiveId(3) }),
+        Box::new(ClusterError::Wire(beehive::cluster::wire::WireError::ShortToken { length: 3 })),
+    ];
+    for error in errors {
+        assert_eq!(format!("{error:?}"), error.to_string());
+    }
+}
+
 /// Beginnings and endings of British spellings, in two parts so that this file does not contain them.
 const BRITISH: [(&str, &str); 20] = [
     ("centrali", "s"),

@@ -149,37 +149,10 @@ impl<E: MessageError> std::fmt::Display for RequestError<E> {
 }
 impl<E: MessageError> std::error::Error for RequestError<E> {}
 
-/// Prints the same as a derived impl. A derived impl would require `E: Debug`, so functions generic over the message
-/// could not use it. `NoApp` also prints a hint, because a `main` that returns an error prints it in this form.
+/// The same as `Display`: a `main` that returns the error prints this one.
 impl<E: MessageError> std::fmt::Debug for RequestError<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        /// Formats the error as `Debug` does.
-        struct Shown<'a, E>(&'a E);
-        impl<E: MessageError> std::fmt::Debug for Shown<'_, E> {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.0.debug(f)
-            }
-        }
-
-        match self {
-            RequestError::Handler(error) => f.debug_tuple("Handler").field(&Shown(error)).finish(),
-            RequestError::NoAnswer { message } => {
-                f.debug_struct("NoAnswer").field("message", message).finish()
-            }
-            RequestError::NoApp { message } => f
-                .debug_struct("NoApp")
-                .field("message", message)
-                .field("help", &format_args!("add an app that answers it with `Builder::app`"))
-                .finish(),
-            RequestError::Panicked => f.write_str("Panicked"),
-            RequestError::Aborted => f.write_str("Aborted"),
-            RequestError::Unmapped => f.write_str("Unmapped"),
-            RequestError::Limit(error) => f.debug_tuple("Limit").field(error).finish(),
-            RequestError::Stale(error) => f.debug_tuple("Stale").field(error).finish(),
-            RequestError::Overloaded { after } => f.debug_struct("Overloaded").field("after", after).finish(),
-            RequestError::Timeout { after } => f.debug_struct("Timeout").field("after", after).finish(),
-            RequestError::Unavailable => f.write_str("Unavailable"),
-        }
+        std::fmt::Display::fmt(self, f)
     }
 }
 

@@ -85,9 +85,6 @@ pub trait MessageError: Send + Sync + 'static {
     /// Renders the error for the log and for people.
     #[doc(hidden)]
     fn describe(&self) -> String;
-    /// Formats the error as `Debug` does.
-    #[doc(hidden)]
-    fn debug(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result;
 }
 #[diagnostic::do_not_recommend]
 impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> MessageError for T {
@@ -102,9 +99,6 @@ impl<T: std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static> 
             Some(error) => error.to_string(),
             None => format!("{self:?}"),
         }
-    }
-    fn debug(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(self, f)
     }
 }
 

@@ -55,6 +55,7 @@ mod consumed;
 mod crash_marker;
 mod dedup;
 mod emits;
+mod errors;
 mod few_map;
 mod few_set;
 mod hash;

@@ -49,13 +49,9 @@ impl Options {
 
     /// Sets the number of logs over which the hive spreads its bees. All of them are in the same files. The default is
     /// the number in the folder, and 1 for a new folder.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the number is 0 or above [`limits::LOGS_MAX`].
+    /// With 0, or more than [`limits::LOGS_MAX`], nothing is opened.
     #[must_use]
     pub fn logs(mut self, logs: u16) -> Options {
-        assert!((1..=limits::LOGS_MAX).contains(&logs), "a hive has 1 to {} logs", limits::LOGS_MAX);
         self.logs = Some(logs);
         self
     }
@@ -145,6 +141,9 @@ impl Data {
     }
 
     fn with(options: Options, folder: &Path) -> Result<Data, OpenError> {
+        if let Some(wanted) = options.logs.filter(|logs| !(1..=limits::LOGS_MAX).contains(logs)) {
+            return Err(OpenError::NumberOfLogs { wanted });
+        }
         let place = Place { files: options.files, folder: folder.to_path_buf() };
         // a folder that is another one's gets not even a lock
         let wanted = (options.hive, options.logs);

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The reason why a folder cannot be opened.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
     /// Another process, or another part of this one, uses the folder.
@@ -58,6 +57,11 @@ pub enum OpenError {
         folder: PathBuf,
         /// The number in the folder.
         found: u16,
+        /// The number that was asked for.
+        wanted: u16,
+    },
+    /// A hive cannot have this number of logs.
+    NumberOfLogs {
         /// The number that was asked for.
         wanted: u16,
     },
@@ -190,6 +194,9 @@ impl std::fmt::Display for OpenError {
                 "{}: the folder has {found} logs, and {wanted} were asked for; open it with {found}",
                 folder.display()
             ),
+            OpenError::NumberOfLogs { wanted } => {
+                write!(f, "a hive has 1 to {} logs, and {wanted} were asked for", crate::limits::LOGS_MAX)
+            }
             OpenError::Newer { file, version } => write!(
                 f,
                 "{}: format version {version} is newer than this program; start the program that wrote it",
@@ -217,6 +224,8 @@ impl std::fmt::Display for OpenError {
         }
     }
 }
+
+beehive_protocol::debug_is_display!(OpenError);
 
 impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {

@@ -32,7 +32,10 @@ pub(in crate::hive) fn check(
     }
     if membership.colonies.len() != logs.len() {
         let (colonies, logs) = (membership.colonies.len(), logs.len());
-        return Err(error(format!("the hive has {logs} logs, but {colonies} colonies")));
+        return Err(error(format!(
+            "the hive has {logs} logs, but {colonies} colonies: if the cluster keeps its logs, give the builder no other ones \
+             (`Data::attach`, `journal`, `journals`, `journal_of`); a cluster's `folder` takes the place of `Data`"
+        )));
     }
     if of_apps.iter().any(Vec::is_empty) {
         return Err(error("an app is in memory only; in a cluster, every app needs a log"));

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// The reason why a hive does not lead a colony.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeadError {
     /// The hive is not in a cluster, or the registry does not know the colony, or says that it is dead.
@@ -80,6 +80,8 @@ impl std::fmt::Display for LeadError {
         }
     }
 }
+
+beehive_protocol::debug_is_display!(LeadError);
 
 impl std::error::Error for LeadError {}
 
@@ -366,7 +368,11 @@ async fn lead(
     journal: Arc<dyn Journal>,
     state: LogState,
 ) -> Result<(), LeadError> {
-    let reconciler = Reconciler::of(hive).ok_or(LeadError::NoColony)?;
+    let reconciler = Reconciler::of(hive).ok_or(match hive.is_over() {
+        // it ends with the hive
+        true => LeadError::Stopped,
+        false => LeadError::NoColony,
+    })?;
     let (Some(links), Some(clients)) = (&hive.links, &hive.logs) else { return Err(LeadError::NoColony) };
     if state.last.term() != term {
         let why = format!("its last entry is of term {}, and not of term {term}", state.last.term());

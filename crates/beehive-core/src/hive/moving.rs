@@ -6,7 +6,7 @@ use crate::hive::dispatch::inner::Hive;
 use beehive_protocol::{Epoch, RegistryState};
 
 /// The reason why a bee was not moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MoveError {
     /// The hive is not in a cluster.
@@ -36,6 +36,8 @@ impl std::fmt::Display for MoveError {
         })
     }
 }
+
+beehive_protocol::debug_is_display!(MoveError);
 
 impl std::error::Error for MoveError {}
 

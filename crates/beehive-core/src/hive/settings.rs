@@ -60,7 +60,7 @@ impl Message for Reconfigured {
 }
 
 /// The reasons why a change of settings may be rejected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReconfigureError {
     /// The configuration has a table for an app that the hive does not have.
@@ -109,6 +109,8 @@ impl std::fmt::Display for ReconfigureError {
         }
     }
 }
+beehive_protocol::debug_is_display!(ReconfigureError);
+
 impl std::error::Error for ReconfigureError {}
 
 impl From<ReconfigureError> for StartError {

@@ -4,7 +4,7 @@ use crate::shape::Shape;
 use crate::state::{ConfigError, names};
 
 /// The reasons why a hive may fail to start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {
     /// Two apps have the same name.
@@ -171,6 +171,8 @@ impl std::fmt::Display for StartError {
         }
     }
 }
+beehive_protocol::debug_is_display!(StartError);
+
 impl std::error::Error for StartError {}
 impl From<ConfigError> for StartError {
     fn from(error: ConfigError) -> Self {

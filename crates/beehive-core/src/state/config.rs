@@ -33,7 +33,7 @@ pub struct ConfigSource {
 }
 
 /// Settings rejected by an app.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// The table that contains the error, for example `apps.learning-switch`.
     pub table: String,
@@ -46,6 +46,8 @@ impl std::fmt::Display for ConfigError {
         write!(f, "[{}]: {}", self.table, self.why)
     }
 }
+beehive_protocol::debug_is_display!(ConfigError);
+
 impl std::error::Error for ConfigError {}
 
 impl ConfigSource {

@@ -80,7 +80,13 @@ async fn meet(node: &Node, peer: HiveId, positions: &Positions) -> Result<(), Cl
         let answer = node.transport.call(peer, Channel::Registry, request.clone());
         if let Some(Ok(answer)) = node.within(ATTEMPT_WITHIN, answer).await {
             match decode_many("a greeting", &answer) {
-                Ok(RegistryAnswer::Founded) => return Err(ClusterError::Forgotten { peer }),
+                Ok(RegistryAnswer::Founded) => {
+                    // the folder of a life that was a member once
+                    return Err(match node.member_as_of() {
+                        Some(_) => ClusterError::Replaced { peer },
+                        None => ClusterError::Forgotten { peer },
+                    });
+                }
                 Ok(RegistryAnswer::Hello { life, as_of, promises })
                     if node.lives.lock().meet(peer, life, as_of) =>
                 {

@@ -130,7 +130,6 @@ impl ClusterOptions {
 }
 
 /// The reason why a hive does not start in a cluster.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum ClusterError {
     /// The settings contradict each other.
@@ -148,6 +147,12 @@ pub enum ClusterError {
     /// [replace](ClusterOptions::replaces) that life.
     Forgotten {
         /// A hive that knows the earlier life.
+        peer: HiveId,
+    },
+    /// Another life of the hive has taken the place of the one in the folder, which turned up later. Nobody trusts the folder any
+    /// more. Start the hive with its newer folder, or with an empty one.
+    Replaced {
+        /// A hive that knows the later life.
         peer: HiveId,
     },
     /// The hive is to replace its earlier life, and another hive hears that one: it runs. Stop it first.
@@ -179,7 +184,8 @@ pub enum ClusterError {
     /// The folder cannot be opened.
     Folder(OpenError),
     /// The folder is older than what the hive has promised to another one: a vote or entries are missing. The hive may not take
-    /// part with it: it could break these promises. Put the newest copy of the folder in its place.
+    /// part with it: it could break these promises. Start it with an empty folder, and let it [replace](ClusterOptions::replaces)
+    /// its earlier life.
     RolledBack {
         /// A hive that knows the promise.
         peer: HiveId,
@@ -204,6 +210,12 @@ impl std::fmt::Display for ClusterError {
                  its earlier life (`replaces`): it gets everything from the others",
                 peer.0
             ),
+            ClusterError::Replaced { peer } => write!(
+                f,
+                "hive {} knows a later life of this hive, which has taken the place of the one in this folder: start the hive with its \
+                 newer folder; if that is lost, remove what is in this one, and let the hive replace its earlier life (`replaces`)",
+                peer.0
+            ),
             ClusterError::Runs { peer } => write!(
                 f,
                 "hive {} hears another process that is this hive, so it is not replaced: stop that process, or correct the number \
@@ -221,14 +233,17 @@ impl std::fmt::Display for ClusterError {
             ClusterError::Folder(error) => error.fmt(f),
             ClusterError::RolledBack { peer, what } => write!(
                 f,
-                "the folder is an old copy: hive {} knows that this hive has promised more: {what}; put the newest copy of the folder \
-                 in its place; if it is lost, start the hive with an empty folder, and let it replace its earlier life (`replaces`)",
+                "the folder is an old copy: hive {} knows that this hive has promised more: {what}; never start a hive with a \
+                 copy: start it with the folder that it had last; if that is lost, with an empty one, and let it replace its earlier life \
+                 (`replaces`)",
                 peer.0
             ),
             ClusterError::Hive(error) => error.fmt(f),
         }
     }
 }
+
+beehive_protocol::debug_is_display!(ClusterError);
 
 impl std::error::Error for ClusterError {}
 

@@ -79,7 +79,7 @@ fn a_hive_whose_folder_is_lost_gets_everything_from_the_others() {
         let new = disks.replace(hive, 0);
         disks.put(hive, old);
         let refused = hives.start_again(hive);
-        assert!(matches!(&refused, Err(ClusterError::Forgotten { .. })), "{refused:?}");
+        assert!(matches!(&refused, Err(ClusterError::Replaced { .. })), "{refused:?}");
         disks.put(hive, new);
         must_start(&mut hives, hive);
         ledger.check(&hives);

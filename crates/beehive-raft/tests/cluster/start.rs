@@ -147,7 +147,7 @@ fn what_is_wrong_with_the_list_is_said_at_once() {
         let open = Cluster::new(pair).listen("0.0.0.0:0".parse().unwrap());
         assert_eq!(
             error(&open, 1).await,
-            "a wire that listens on 0.0.0.0:0 can be reached from other machines, and has no join token and no certificate: set \
+            "0.0.0.0:0 can be reached from other machines, and this hive has no join token and no certificate: set \
              `token` to the secret of the cluster (at least 16 bytes) or `tls` to its certificates, or listen on 127.0.0.1"
         );
     })

@@ -56,9 +56,9 @@ fn another_cluster() {
         options("orchard", 1),
         options("meadow", 2),
         2,
-        "hive ADDRESS belongs to cluster `meadow`, this hive to `orchard`: give both the same `cluster`, or correct the \
-         address of the peer",
-        &["belongs to cluster `orchard`, this hive to `meadow`: give both the same `cluster`"],
+        "hive ADDRESS belongs to cluster `meadow`, this hive to `orchard`: give both the same `name`, \
+         hives and number of logs, or correct the address of the peer",
+        &["belongs to cluster `orchard`, this hive to `meadow`: give both the same `name`, hives"],
     ))
 }
 
@@ -173,7 +173,7 @@ fn two_processes_of_one_hive() {
                 ),
                 "{text}"
             );
-            assert!(text.ends_with("): stop one of them, or give it another hive id"), "{text}")
+            assert!(text.ends_with("): stop one of them, or start it with another number"), "{text}")
         }
         assert_eq!(
             second.call(&first, Channel::Raft, vec![ECHO]).await,
@@ -279,7 +279,7 @@ fn a_wire_that_others_can_reach_needs_a_token() {
         assert!(matches!(refused, WireError::NoToken { .. }));
         assert_eq!(
             refused.to_string(),
-            "a wire that listens on 0.0.0.0:0 can be reached from other machines, and has no join token and no certificate: set \
+            "0.0.0.0:0 can be reached from other machines, and this hive has no join token and no certificate: set \
              `token` to the secret of the cluster (at least 16 bytes) or `tls` to its certificates, or listen on 127.0.0.1"
         );
         assert_eq!(
@@ -288,7 +288,7 @@ fn a_wire_that_others_can_reach_needs_a_token() {
         );
         assert_eq!(
             error(open(Some(TOKEN), &"x".repeat(257))).await.to_string(),
-            "the name of the cluster has 257 bytes: give `cluster` 1 to 256 bytes"
+            "the name of the cluster has 257 bytes: give it a `name` of 1 to 256 bytes"
         );
         let wire = Wire::bind(open(Some(TOKEN), &"x".repeat(256))).await.expect("binds");
         let taken = WireOptions { listen: wire.address(), ..open(Some(TOKEN), "reach") };

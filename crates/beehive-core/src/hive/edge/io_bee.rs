@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// No credit is left: too many earlier messages of this IO bee are still in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
 impl std::fmt::Display for Busy {
@@ -32,6 +32,8 @@ impl std::fmt::Display for Busy {
         write!(f, "no credit is left: earlier messages of this IO bee are still in flight")
     }
 }
+beehive_protocol::debug_is_display!(Busy);
+
 impl std::error::Error for Busy {}
 
 /// The handle of an IO bee, for emitting, sending and receiving. Dropping it closes the IO bee's address.

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
 /// The reason why a read failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The hive does not have this app. Add it to the builder.
@@ -35,6 +35,8 @@ impl std::fmt::Display for ReadError {
         }
     }
 }
+beehive_protocol::debug_is_display!(ReadError);
+
 impl std::error::Error for ReadError {}
 
 impl Hive {

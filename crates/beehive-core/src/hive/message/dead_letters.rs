@@ -67,7 +67,7 @@ pub(crate) struct Way {
 }
 
 /// The reason why a dead letter cannot be resent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResendError {
     /// No dead letter has this number. It may have been resent, discarded, or evicted to make room.
@@ -106,6 +106,8 @@ impl std::fmt::Display for ResendError {
         }
     }
 }
+beehive_protocol::debug_is_display!(ResendError);
+
 impl std::error::Error for ResendError {}
 
 impl DeadLetter {

@@ -120,8 +120,8 @@ impl Refusal {
                  {highest}: update the older program"
             ),
             Refusal::Cluster => format!(
-                "hive {address} belongs to cluster `{}`, this hive to `{}`: give both the same `cluster`, or correct the \
-                 address of the peer",
+                "hive {address} belongs to cluster `{}`, this hive to `{}`: give both the same `name`, hives and number of \
+                 logs, or correct the address of the peer",
                 theirs.map_or("?", |theirs| &theirs.cluster).escape_debug(),
                 ours.cluster.escape_debug()
             ),
@@ -143,7 +143,7 @@ impl Refusal {
                  the peers of the hive that connects"
             ),
             Refusal::OwnHive => format!(
-                "{address} is {our_hive}, and so is this hive: give each hive an id of its own, and no hive its own address \
+                "{address} is {our_hive}, and so is this hive: give each hive a number of its own, and no hive its own address \
                  as that of a peer"
             ),
             Refusal::Outdated { known, found } => format!(
@@ -152,7 +152,7 @@ impl Refusal {
             ),
             Refusal::TwoProcesses(hive) => format!(
                 "two processes run as {hive}; one is connected, and the other one connects ({address}, and this one, \
-                 {our_hive}): stop one of them, or give it another hive id"
+                 {our_hive}): stop one of them, or start it with another number"
             ),
             Refusal::TooManyHives => format!(
                 "{them} and this hive cannot connect: one of them knows {} hives, which is the limit: remove those that are \

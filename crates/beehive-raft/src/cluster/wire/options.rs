@@ -82,7 +82,6 @@ impl WireOptions {
 }
 
 /// The reason why a wire cannot be opened.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum WireError {
     /// Other machines can reach the address, and there is neither a join token nor a certificate.
@@ -124,7 +123,7 @@ impl std::fmt::Display for WireError {
         match self {
             WireError::NoToken { listen } => write!(
                 f,
-                "a wire that listens on {listen} can be reached from other machines, and has no join token and no certificate: \
+                "{listen} can be reached from other machines, and this hive has no join token and no certificate: \
                  set `token` to the secret of the cluster (at least {} bytes) or `tls` to its certificates, or listen on 127.0.0.1",
                 limits::TOKEN_BYTES_MIN
             ),
@@ -136,7 +135,7 @@ impl std::fmt::Display for WireError {
             WireError::Tls { why } => write!(f, "this hive cannot use its certificates: {why}"),
             WireError::ClusterName { length } => write!(
                 f,
-                "the name of the cluster has {length} bytes: give `cluster` 1 to {} bytes",
+                "the name of the cluster has {length} bytes: give it a `name` of 1 to {} bytes",
                 limits::CLUSTER_NAME_BYTES_MAX
             ),
             WireError::Listen { listen, error } => write!(
@@ -153,6 +152,8 @@ impl std::fmt::Display for WireError {
         }
     }
 }
+
+beehive_protocol::debug_is_display!(WireError);
 
 impl std::error::Error for WireError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {

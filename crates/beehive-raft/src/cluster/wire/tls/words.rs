@@ -10,6 +10,9 @@ use std::io;
 /// What a hive without TLS says about one that has it.
 pub(in crate::cluster::wire) const UNEXPECTED: &str = "it uses TLS, and this hive does not: give all hives of the cluster certificates (`tls`), or none of them";
 
+/// What the library for certificates says about one that has no extensions, and therefore no name.
+const OLD_VERSION: &str = "UnsupportedCertVersion";
+
 /// Why TLS was not begun. The text begins with "it" or "its", which is the other hive.
 #[derive(Debug)]
 pub(in crate::cluster::wire) struct Failed {
@@ -82,6 +85,10 @@ pub(super) fn of_certificate(error: &Error, files: &TlsFiles, whose: Whose) -> S
         InvalidPurpose | InvalidPurposeContext { .. } => {
             "is for one side of a connection only: make one with the extended key usages serverAuth and clientAuth, or with none"
                 .into()
+        }
+        BadEncoding => "cannot be read: it is damaged, or no certificate: make a new one, as the guide to clusters shows".into(),
+        Other(error) if error.0.to_string() == OLD_VERSION => {
+            "is one of X.509 version 1: make one of version 3 with the name of the hive, as the guide to clusters shows".into()
         }
         error => format!(
             "cannot be used ({}): make a new one, as the guide to clusters shows",
