@@ -91,6 +91,10 @@ pub const HANDED_OVER_BEHIND: u64 = 64;
 #[cfg(feature = "cluster")]
 pub const HANDED_OVER_WITHIN: Duration = Duration::from_millis(100);
 
+/// How long a hive that stops goes on without a majority.
+#[cfg(feature = "cluster")]
+pub const CUT_OFF_FOR: Duration = Duration::from_secs(1);
+
 /// How long a hive that stops hands over what it leads.
 #[cfg(feature = "cluster")]
 pub const LEAVE_WITHIN: Duration = Duration::from_secs(1);

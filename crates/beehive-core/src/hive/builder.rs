@@ -22,7 +22,7 @@ use crate::hive::dispatch::turn::LedLog;
 use crate::hive::dispatch::types::message_types::{SameName, Types};
 use crate::hive::dispatch::workers::Workers;
 use crate::hive::edge::io_bee::Io;
-use crate::hive::fingerprint::{Describe, describe};
+use crate::hive::fingerprint::Describe;
 use crate::hive::following;
 use crate::hive::joining;
 use crate::hive::leading;
@@ -93,7 +93,7 @@ struct Installing<'a> {
 pub struct Builder {
     /// Each app's name, the place of its declaration, and the function that installs it.
     apps: Vec<((&'static str, &'static str), Install)>,
-    /// For each app, the function that describes it.
+    /// For each app, the functions that describe it.
     described: Vec<Describe>,
     settings: toml::Table,
     platform: Option<Arc<dyn Platform>>,
@@ -126,7 +126,7 @@ impl Builder {
             self.logs.declare(A::NAME, durability)
         }
         self.apps.push(((A::NAME, A::PLACE), Box::new(|installing| installing.install::<A>())));
-        self.described.push(describe::<A>);
+        self.described.push(Describe::of::<A>());
         self
     }
 
@@ -134,7 +134,20 @@ impl Builder {
     /// messages and whose dictionaries have the same names and shapes. Hives of a cluster compare them before they talk to each
     /// other. What messages contain is not compared.
     pub fn fingerprint(&self) -> Vec<u8> {
-        self.described.iter().flat_map(|describe| describe(&self.settings).into_bytes()).collect()
+        self.described.iter().flat_map(|describe| (describe.text)(&self.settings).into_bytes()).collect()
+    }
+
+    /// Returns the shapes of the apps' dictionaries and messages. A log that they cannot [read](Shapes::read) is refused when the
+    /// hive starts; a program may ask before.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an app rejects its settings.
+    pub fn shapes(&self) -> Result<Shapes, StartError> {
+        let types = Types::new(Arc::new(IoBees::numbered_from(0)));
+        let apps: Result<_, ConfigError> =
+            self.described.iter().map(|describe| (describe.shapes)(&self.settings, &types)).collect();
+        Ok(Shapes { apps: apps?, messages: types.shapes(), names: types.logged.names() })
     }
 
     /// Sets the apps' settings: the table `apps` of a configuration, by app name.
@@ -429,6 +442,7 @@ impl Builder {
             stopping: Notify::new(),
             ended: Notify::new(),
             stop_done: Notify::new(),
+            stop_is_complete: AtomicBool::new(false),
             report: Mutex::new(None),
             tasks: AtomicUsize::new(0),
             tasks_done: Notify::new(),
@@ -611,7 +625,7 @@ impl Installing<'_> {
         }
         self.shapes.push(AppShapes { name: A::NAME.to_string(), dictionaries });
 
-        let mut registrar = Registrar::new(self.hive, &runtime);
+        let mut registrar = Registrar::new(&self.hive.types, &runtime);
         A::register(&mut registrar);
         if let Some((message, place)) = registrar.result_reply() {
             return Err(StartError::ResultReply { app: A::NAME, message, place });

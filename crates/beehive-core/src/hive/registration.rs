@@ -25,8 +25,9 @@ pub(crate) type Start = Box<dyn FnOnce(&Arc<HiveInner>)>;
 #[expect(missing_debug_implementations, reason = "only generated code names this type")]
 pub struct Registrar<'a, A: Handlers> {
     kind: PhantomData<fn(A)>,
-    hive: &'a Arc<HiveInner>,
-    app: &'a Arc<AppRuntime>,
+    types: &'a Types,
+    /// The app. `None` if only the types of its messages are collected.
+    app: Option<&'a Arc<AppRuntime>>,
     /// For each handler, the dictionary it sweeps.
     swept: Vec<Option<u32>>,
     seal: Vec<Seal>,
@@ -39,11 +40,20 @@ pub struct Registrar<'a, A: Handlers> {
 
 impl<'a, A: Handlers> Registrar<'a, A> {
     /// Creates a registrar without handlers.
-    pub(crate) fn new(hive: &'a Arc<HiveInner>, app: &'a Arc<AppRuntime>) -> Self {
+    pub(crate) fn new(types: &'a Types, app: &'a Arc<AppRuntime>) -> Self {
+        Registrar::of(types, Some(app))
+    }
+
+    /// Adds the types of the app's messages to `types`, without their receivers.
+    pub(crate) fn describe(types: &'a Types) {
+        A::register(&mut Registrar::of(types, None))
+    }
+
+    fn of(types: &'a Types, app: Option<&'a Arc<AppRuntime>>) -> Self {
         let swept = vec![None; A::REPORT.len()];
         Registrar {
             kind: PhantomData,
-            hive,
+            types,
             app,
             swept,
             seal: Vec::new(),
@@ -78,7 +88,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
         if !M::COMMITS_ERRORS && is_result::<M::Reply>() {
             self.result_reply.get_or_insert((M::NAME, M::PLACE));
         }
-        self.hive.types.receive::<M>(name, receiver);
+        self.types.receive::<M>(name, receiver);
         self.seal.push(Box::new(|types| types.seal::<M>()));
     }
 
@@ -87,7 +97,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     where
         A: Handles<M>,
     {
-        self.receive::<M>(LoggedName::of::<A, M>(), AppReceiver::<A, M>::new(self.app.clone()));
+        let Some(app) = self.app else { return self.types.describe::<M>(LoggedName::of::<A, M>()) };
+        self.receive::<M>(LoggedName::of::<A, M>(), AppReceiver::<A, M>::new(app.clone()));
     }
 
     /// Registers a handler of messages of type `M` that runs for each cell of dictionary `dict`.
@@ -95,11 +106,12 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     where
         A: Handles<Each<K, M>>,
     {
-        self.note_swept::<K, M>(dict);
+        let Some(app) = self.app else { return self.types.describe::<M>(LoggedName::of_sweep::<A, K, M>()) };
+        self.note_swept::<K, M>(app, dict);
         if !is_built_in(M::NAME) {
             self.begins_sweep.get_or_insert(M::NAME);
         }
-        let receiver = Arc::new(EachReceiver::<A, K, M>::of(self.app, run_sweep::<A, K, M>));
+        let receiver = Arc::new(EachReceiver::<A, K, M>::of(app, run_sweep::<A, K, M>));
         self.receive::<M>(LoggedName::of_sweep::<A, K, M>(), receiver);
     }
 
@@ -108,11 +120,9 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     where
         A: Handles<Tick<N>>,
     {
-        self.receive::<Tick<N>>(
-            LoggedName::of::<A, Tick<N>>(),
-            AppReceiver::<A, Tick<N>>::new(self.app.clone()),
-        );
-        let app = self.app.clone();
+        // a tick contains nothing
+        let Some(app) = self.app.cloned() else { return };
+        self.receive::<Tick<N>>(LoggedName::of::<A, Tick<N>>(), AppReceiver::<A, Tick<N>>::new(app.clone()));
         self.start.push(Box::new(move |hive| ticks::every::<A, N>(hive, app, period)));
     }
 
@@ -121,8 +131,8 @@ impl<'a, A: Handlers> Registrar<'a, A> {
     where
         A: Handles<Each<K, Tick<N>>>,
     {
-        self.note_swept::<K, Tick<N>>(dict);
-        let app = self.app.clone();
+        let Some(app) = self.app.cloned() else { return };
+        self.note_swept::<K, Tick<N>>(&app, dict);
         self.start.push(Box::new(move |hive| {
             ticks::every_each::<A, K, N>(hive, app, period, run_sweep::<A, K, Tick<N>>)
         }));
@@ -130,7 +140,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
 
     /// Records that a handler sweeps dictionary `dict`, and registers the functions that resume its sweeps
     /// and visits from a log.
-    fn note_swept<K: Key, M: Message>(&mut self, dict: u32)
+    fn note_swept<K: Key, M: Message>(&mut self, app: &Arc<AppRuntime>, dict: u32)
     where
         A: Handles<Each<K, M>>,
     {
@@ -138,7 +148,7 @@ impl<'a, A: Handlers> Registrar<'a, A> {
             *slot = Some(dict)
         }
 
-        let (types, app) = (&self.hive.types, self.app.clone());
+        let (types, app, number) = (self.types, app.clone(), app.index);
         types
             .logged
             .add_receiver(LoggedName::of::<A, Each<K, M>>(), AppReceiver::<A, Each<K, M>>::new(app.clone()));
@@ -146,6 +156,6 @@ impl<'a, A: Handlers> Registrar<'a, A> {
             let handler = LoggedName::of_sweep::<A, K, M>().number().into();
             logged_sweep::resume::<M>(&app, handler, (log, sweep), run_sweep::<A, K, M>, cx)
         };
-        types.logged.add_sweep(self.app.index, LoggedName::of_sweep::<A, K, M>(), Box::new(resume));
+        types.logged.add_sweep(number, LoggedName::of_sweep::<A, K, M>(), Box::new(resume));
     }
 }

@@ -11,7 +11,8 @@ impl Hive {
     /// Stops the hive. Tells the IO bees to finish and waits up to `grace` for them and for the messages in
     /// flight. After that, no new handler starts, and the hive drops queued messages, timers, and IO bees
     /// that have not returned. If several calls run at the same time, the grace period that ends first
-    /// counts. All calls return the same report once the hive has stopped.
+    /// counts. All calls return the same report once the hive has stopped, and its logs say so: who ends the logs after that
+    /// leaves no crash behind.
     pub async fn stop(&self, grace: Duration) -> Stopped {
         let inner = self.inner();
         if !inner.stopped.swap(true, Ordering::AcqRel) {
@@ -41,14 +42,14 @@ impl Hive {
         let mut expires = inner.platform.sleep(grace);
         let expired = tokio::select! {
             biased;
-            () = self.over() => return self.report().await,
+            () = self.over() => return self.report(expires).await,
             () = finished => false,
             () = &mut expires => true,
             () = acknowledged => true,
         };
 
         if inner.over.swap(true, Ordering::AcqRel) {
-            return self.report().await;
+            return self.report(expires).await;
         }
         let mut report = Stopped {
             unfinished: inner.in_flight.count(),
@@ -61,7 +62,7 @@ impl Hive {
             links.close()
         }
         // when this function ends, and also if the caller no longer waits for it
-        let _ends = Ends(inner);
+        let _complete = Complete(inner);
         let end_of_life = inner.logs.as_ref().map(|logs| {
             logs.log_consumed();
             logs.log_last_time(inner.now());
@@ -107,23 +108,46 @@ impl Hive {
         wait_for(self, |hive| async move { hive.stop(grace).await }).unwrap_or_default()
     }
 
-    /// Waits for the report of the call that stopped the hive.
-    async fn report(&self) -> Stopped {
-        loop {
-            let done = self.inner().stop_done.notified();
-            if let Some(report) = *self.inner().report.lock() {
-                return report;
+    /// Waits for the report of the call that stopped the hive, and then until that call is complete or the grace period of this
+    /// one ends.
+    ///
+    /// In a cluster, one call may be the program's, and the other one that of a task that ends the logs when the hive has stopped. If
+    /// that task got the report while the program's call still waited for the log, the log would end, and the program's call would
+    /// wait for the rest of its grace period.
+    async fn report(&self, expires: impl Future<Output = ()>) -> Stopped {
+        let inner = self.inner();
+        let report = loop {
+            let done = inner.stop_done.notified();
+            if let Some(report) = *inner.report.lock() {
+                break report;
             }
             done.await
+        };
+        let complete = async {
+            loop {
+                let done = inner.stop_done.notified();
+                if inner.stop_is_complete.load(Ordering::Acquire) {
+                    break;
+                }
+                done.await
+            }
+        };
+        tokio::select! {
+            biased;
+            () = complete => {}
+            () = expires => {}
         }
+        report
     }
 }
 
-/// Ends the waiting for log entries when it is dropped.
-struct Ends<'a>(&'a HiveInner);
+/// The call that stops a hive is complete when this is dropped: nobody waits for log entries any more.
+struct Complete<'a>(&'a HiveInner);
 
-impl Drop for Ends<'_> {
+impl Drop for Complete<'_> {
     fn drop(&mut self) {
-        self.0.log_clients().iter().for_each(|link| link.end())
+        self.0.log_clients().iter().for_each(|link| link.end());
+        self.0.stop_is_complete.store(true, Ordering::Release);
+        self.0.stop_done.notify_waiters()
     }
 }

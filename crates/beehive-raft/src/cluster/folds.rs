@@ -53,6 +53,11 @@ impl Colony {
         (at.index, at.state.clone())
     }
 
+    /// Calls `look` with the state.
+    pub(crate) fn read<R>(&self, look: impl FnOnce(&LogState) -> R) -> R {
+        look(&self.state.lock().state)
+    }
+
     /// Tells the hive what the colony has committed, from now on. Only the first call has an effect.
     pub(crate) fn tell(&self, colony: ColonyId, hive: &Followed) {
         let at = self.state.lock();

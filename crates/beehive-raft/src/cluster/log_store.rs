@@ -39,6 +39,12 @@ impl LogStore {
         Ok(())
     }
 
+    /// Returns the snapshot that the folder had at the start, until it is taken.
+    pub(crate) fn snapshot(&self) -> Option<Snapshot> {
+        let (disk, group) = self.disk.as_ref()?;
+        disk.snapshot(*group)
+    }
+
     /// Returns the snapshot that the folder had at the start, once.
     pub(crate) fn take_snapshot(&self) -> Option<Snapshot> {
         let (disk, group) = self.disk.as_ref()?;

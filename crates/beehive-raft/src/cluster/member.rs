@@ -2,6 +2,7 @@
 
 use super::detector;
 use super::disk::{self, Opened};
+use super::fits;
 use super::folds::{Colony, Decisions};
 use super::greeting::{Late, greet};
 use super::group::{Group, follow};
@@ -15,7 +16,7 @@ use super::replace;
 use super::router::Router;
 use super::transport::{Channel, Transport};
 use super::types::{GroupId, MemberId};
-use crate::limits::{END_WITHIN, RETRY};
+use crate::limits::{CUT_OFF_FOR, END_WITHIN, RETRY};
 use beehive_core::cluster::{Incarnation, Membership, Network, Packets};
 use beehive_core::journal::{Journal, LaneId, LogState};
 use beehive_core::registry::{ColonyId, Proposal, Registry};
@@ -128,10 +129,16 @@ impl Member {
     }
 
     /// Hands over what the hive leads, stops it as [`Hive::stop`] does, and then its part of the cluster. Handing over takes a
-    /// second at most. What could not be handed over is led by other hives as soon as they suspect this one.
+    /// second at most. What could not be handed over is led by other hives as soon as they suspect this one. If no majority of the
+    /// hives runs for a second, because the others have been stopped before, nothing in flight can be committed, and the grace
+    /// period ends.
     pub async fn stop(self, grace: Duration) -> Stopped {
         leave(&self.node).await;
-        let stopped = self.hive.stop(grace).await;
+        let stopped = tokio::select! {
+            biased;
+            stopped = self.hive.stop(grace) => stopped,
+            () = is_cut_off(&self.node) => self.hive.stop(Duration::ZERO).await,
+        };
         end(&self.node).await;
         stopped
     }
@@ -243,6 +250,10 @@ async fn begin(
     builder: Builder,
     waits_for: &mut &'static str,
 ) -> Result<Member, ClusterError> {
+    let builder = lost::with_app(builder);
+    if node.is_return() {
+        fits::check(node, builder.shapes()?).await?
+    }
     let receiver = Arc::<OnceLock<Arc<dyn Packets>>>::default();
     node.transport.attach(Router::new(node, receiver.clone()));
     let replica = Arc::new(Decisions::default());
@@ -309,7 +320,7 @@ async fn begin(
     registry.wait(known.max(present(node, &*registry).await)).await;
 
     let network = Arc::new(Links { transport: node.transport.clone(), receiver });
-    let hive = lost::with_app(builder)
+    let hive = builder
         .id(node.me.hive)
         .seed(node.options.seed)
         .platform(node.platform.clone())
@@ -525,6 +536,21 @@ async fn watch_life(
     };
     hive.stop(grace).await;
     end_soon(&node)
+}
+
+/// Completes when this hive has heard no majority for [`CUT_OFF_FOR`].
+async fn is_cut_off(node: &Node) {
+    let mut since = node.platform.now();
+    loop {
+        let now = node.platform.now();
+        let heard = node.options.peers.iter().filter(|peer| node.hearing.trusts(**peer, now)).count();
+        if (heard + 1) * 2 > node.options.peers.len() + 1 {
+            since = now
+        } else if now >= since + CUT_OFF_FOR {
+            return;
+        }
+        node.platform.sleep(RETRY).await
+    }
 }
 
 async fn disk_failure(node: &Node) {

@@ -17,6 +17,7 @@
 //! | `types.rs`, `frames.rs` | openraft's types; the calls as bytes |
 //! | `log_store.rs`, `machine.rs`, `folds.rs` | the log of a group; its state machine; the states of colonies and registry |
 //! | `disk/` | the logs of all groups of a hive in a folder |
+//! | `fits.rs` | whether the program can read the logs of its hive |
 //! | `greeting.rs`, `promises.rs` | which lives the hives have; what a hive that returns must remember |
 //! | `network.rs`, `router.rs` | calls to the other members; calls and packets from them |
 //! | `group.rs`, `journal.rs` | a group, and what happens when this hive is elected; the entries of the leader |
@@ -44,6 +45,7 @@
 
 mod detector;
 mod disk;
+mod fits;
 mod folds;
 mod frames;
 mod greeting;

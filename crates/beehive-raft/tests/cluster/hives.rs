@@ -122,6 +122,36 @@ impl Hives {
         })
     }
 
+    /// The hives run this program from their next start on.
+    pub(crate) fn runs(&mut self, apps: fn() -> Builder) {
+        self.apps = apps
+    }
+
+    /// Starts all hives that do not run at once. Returns for each what prevents it.
+    pub(crate) fn try_start_all(&mut self) -> Vec<Option<ClusterError>> {
+        let started = std::thread::scope(|scope| {
+            let missing: Vec<usize> = (0..ALL.len()).filter(|hive| self.members[*hive].is_none()).collect();
+            let (net, tweak, apps) = (&self.net, &*self.tweak, self.apps);
+            let started: Vec<_> = missing
+                .into_iter()
+                .map(|hive| (hive, scope.spawn(move || start(net, ALL[hive], tweak, apps))))
+                .collect();
+            started.into_iter().map(|(hive, thread)| (hive, thread.join().unwrap())).collect::<Vec<_>>()
+        });
+        let mut refused: Vec<Option<ClusterError>> = ALL.iter().map(|_| None).collect();
+        for (hive, (runtime, started)) in started {
+            match started {
+                Ok(member) => self.members[hive] = Some((runtime, member)),
+                Err(error) => {
+                    self.net.end(ALL[hive]);
+                    runtime.shutdown_background();
+                    refused[hive] = Some(error)
+                }
+            }
+        }
+        refused
+    }
+
     /// Starts a hive that has ended again. Returns what prevents it.
     pub(crate) fn start_again(&mut self, hive: usize) -> Result<(), ClusterError> {
         let (runtime, started) = start(&self.net, ALL[hive], &*self.tweak, self.apps);
@@ -172,8 +202,13 @@ impl Hives {
 
     /// Stops a hive, and waits for it.
     pub(crate) fn stop(&mut self, hive: usize) {
+        self.stop_within(hive, Duration::from_millis(200))
+    }
+
+    /// Stops a hive with a grace period, and waits for it.
+    pub(crate) fn stop_within(&mut self, hive: usize, grace: Duration) {
         let (runtime, member) = self.members[hive].take().unwrap();
-        runtime.block_on(member.stop(Duration::from_millis(200)));
+        runtime.block_on(member.stop(grace));
         self.net.end(ALL[hive]);
         runtime.shutdown_background()
     }

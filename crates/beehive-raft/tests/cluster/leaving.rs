@@ -162,3 +162,18 @@ fn hives_that_stop_together_still_elect_others_for_what_is_under_way() {
     is_over.store(true, Ordering::Relaxed);
     assert!(are_answered && took < GRACE / 2, "nobody was elected: {took:?}")
 }
+
+/// The second one has a majority until it has ended. The last one cannot commit any more that it has stopped.
+#[test]
+fn hives_that_are_stopped_one_after_the_other_do_not_wait_for_their_grace_period() {
+    const GRACE: Duration = Duration::from_secs(9);
+    let mut hives = Hives::start();
+    let ledger = Ledger::default();
+    (0..12).for_each(|key| ledger.must_count(hives.hive(key as usize % 3), key));
+    for hive in 0..3 {
+        let begun = Instant::now();
+        hives.stop_within(hive, GRACE);
+        println!("hive {hive}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < GRACE / 2, "hive {hive}: {:?}", begun.elapsed())
+    }
+}

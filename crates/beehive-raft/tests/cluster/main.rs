@@ -11,6 +11,7 @@ mod leaving;
 mod lost;
 mod net;
 mod partition;
+mod program;
 mod registry;
 mod replaced;
 mod replicas;

@@ -1,7 +1,7 @@
 //! Hives with folders end, and return.
 
 use crate::hives::{ALL, Counted, Hives, Ledger, PATIENCE, until};
-use beehive::HiveId;
+use beehive::{Builder, HiveId};
 use beehive_raft::OpenError;
 use beehive_raft::cluster::{ClusterError, ClusterOptions};
 use beehive_raft::files::{Fault, SimulatedFiles};
@@ -62,10 +62,10 @@ impl Disks {
 }
 
 /// Folders on the disk of the machine. They are removed at the end.
-struct Folders(PathBuf);
+pub(crate) struct Folders(PathBuf);
 
 impl Folders {
-    fn new() -> Folders {
+    pub(crate) fn new() -> Folders {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Folders(std::env::temp_dir().join(format!("beehive-returns-{}-{number}", std::process::id())))
@@ -74,6 +74,12 @@ impl Folders {
     fn start(&self) -> Hives {
         let folder = self.0.clone();
         Hives::with(move |options| options.folder = Some(folder.join(options.hive.0.to_string())))
+    }
+
+    /// Starts hives with these apps.
+    pub(crate) fn start_of(&self, apps: fn() -> Builder) -> Hives {
+        let folder = self.0.clone();
+        Hives::of(apps, move |options| options.folder = Some(folder.join(options.hive.0.to_string())))
     }
 }
 
@@ -366,7 +372,10 @@ fn an_old_copy_of_a_folder_is_refused() {
     let refused = hives.start_again(2).unwrap_err();
     assert!(matches!(refused, ClusterError::RolledBack { .. }), "{refused}");
     let text = refused.to_string();
-    assert!(text.contains("the folder is an old copy") && text.contains("put the newest copy"), "{text}");
+    assert!(
+        text.contains("the folder is an old copy") && text.contains("never start a hive with a copy"),
+        "{text}"
+    );
 
     *disks.0[2].lock().unwrap() = newest;
     must_start(&mut hives, 2);
@@ -429,6 +438,11 @@ fn a_folder_that_is_used_or_of_another_hive_is_refused() {
     let refused = hives.start_another(HiveId(1), |options| {
         options.folder = Some(folders.0.join("1"));
         options.seed += 1
+    });
+    assert!(matches!(refused, ClusterError::Folder(OpenError::OtherCluster { .. })), "{refused}");
+    let refused = hives.start_another(HiveId(1), |options| {
+        options.folder = Some(folders.0.join("1"));
+        options.logs += 1
     });
     assert!(matches!(refused, ClusterError::Folder(OpenError::OtherCluster { .. })), "{refused}");
     let refused = beehive_raft::Data::open(folders.0.join("1")).unwrap_err();

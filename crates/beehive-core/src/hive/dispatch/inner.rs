@@ -149,6 +149,8 @@ pub(crate) struct HiveInner {
     pub(crate) ended: Notify,
     /// Notified when the hive has finished stopping.
     pub(in crate::hive) stop_done: Notify,
+    /// Whether the call that stopped the hive no longer waits for the logs.
+    pub(in crate::hive) stop_is_complete: AtomicBool,
     /// The work that the hive left unfinished when it stopped; `None` until it has stopped.
     pub(in crate::hive) report: Mutex<Option<Stopped>>,
     /// Number of IO bees that have not returned.

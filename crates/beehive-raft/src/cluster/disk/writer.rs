@@ -199,6 +199,11 @@ impl Disk {
         self.logs.lock().iter().map(|(group, log)| (*group, log.lock().position())).collect()
     }
 
+    /// Returns the snapshot that a group had at the start, until it is taken.
+    pub(crate) fn snapshot(&self, group: GroupId) -> Option<Snapshot> {
+        self.snapshots.lock().get(&group).cloned()
+    }
+
     /// Returns the snapshot that a group had at the start, once.
     pub(crate) fn take_snapshot(&self, group: GroupId) -> Option<Snapshot> {
         self.snapshots.lock().remove(&group)

@@ -207,7 +207,7 @@ impl LoggedTypes {
     }
 
     /// Registers the number of a name. If another name has the same number, remembers both.
-    fn number(&self, name: LoggedName) {
+    pub(super) fn number(&self, name: LoggedName) {
         let name_text = name.to_string();
         let mut names = self.names.write();
         let known = names.entry(name.number()).or_insert_with(|| name_text.clone());

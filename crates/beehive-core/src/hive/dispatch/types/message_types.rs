@@ -512,6 +512,12 @@ impl Types {
         }
     }
 
+    /// Adds a message type without a receiver. `name` identifies a handler of it in a log.
+    pub(crate) fn describe<M: Message>(&self, name: LoggedName) {
+        self.name::<M>();
+        self.logged.number(name)
+    }
+
     /// Seals the receiver list of `M`, in insertion order, which is the order of the apps.
     pub(crate) fn seal<M: Message>(&self) {
         let Some(list) = self.pending.lock().remove(&TypeId::of::<M>()) else { return };
