@@ -16,6 +16,8 @@ mod decode;
 mod http;
 mod maps;
 mod new;
+#[cfg(not(feature = "cluster"))]
+mod no_cluster;
 mod observe;
 mod program;
 mod table;
@@ -46,6 +48,9 @@ enum Command {
     New(new::NewArgs),
     #[cfg(feature = "cluster")]
     Cluster(cluster::ClusterArgs),
+    #[cfg(not(feature = "cluster"))]
+    #[command(hide = true)]
+    Cluster(no_cluster::NoClusterArgs),
 }
 
 /// The commands that a program built with [`Controller`] has, too.
@@ -93,6 +98,8 @@ pub fn run() -> ExitCode {
         Command::New(arguments) => new::run(arguments),
         #[cfg(feature = "cluster")]
         Command::Cluster(arguments) => cluster::run(arguments),
+        #[cfg(not(feature = "cluster"))]
+        Command::Cluster(_) => no_cluster::run(),
     }
 }
 

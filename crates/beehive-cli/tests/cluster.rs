@@ -278,3 +278,17 @@ fn what_cannot_be_started_is_refused_with_the_remedy() {
     let begin = format!("beehive cluster: hive 1: cannot listen on {address}: ");
     assert!(words.starts_with(&begin) && words.contains("name another port"), "{words}");
 }
+
+/// The hives would refuse it, too, but only after two of them had made folders.
+#[test]
+fn another_number_of_hives_than_before_is_refused_and_leaves_nothing_behind() {
+    let folder = std::env::temp_dir().join(format!("beehive-count-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("hives"), "3\n").expect("the number of hives");
+    let data = folder.to_str().expect("text");
+    let output = beehive(&["up", "--hives", "5", "--data", data]).output().expect("runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("has 3 hives") && text.contains("--hives 3"), "{text}");
+    assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "something is left behind");
+    std::fs::remove_dir_all(&folder).expect("the folder is removed")
+}

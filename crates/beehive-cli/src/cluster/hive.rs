@@ -10,7 +10,7 @@ use crate::http;
 use beehive_core::{Hive, HiveId};
 use beehive_raft::cluster::Cluster;
 use clap::Args;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,8 +84,9 @@ fn report(report: Report) {
 
 /// Runs a hive until its standard input ends.
 pub(super) fn run(arguments: &HiveArgs) -> Result<(), Failure> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&arguments.log)?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init()?;
+    let log = tracing_subscriber::fmt().with_env_filter(super::filter(&arguments.log)?);
+    // into a file, without colors
+    log.with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).try_init()?;
 
     let mut token = String::new();
     std::io::stdin().lock().read_line(&mut token)?;

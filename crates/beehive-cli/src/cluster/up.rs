@@ -41,7 +41,8 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Log filter of the hives, which log to standard error: warn, or beehive_raft=debug, for example
+    /// Log filter of the hives, which log to standard error: warn, or beehive_raft=debug, for example; the steps of the consensus
+    /// protocol are logged only if the filter names `openraft`
     #[arg(long, value_name = "LEVEL", default_value = "error")]
     log: String,
 }
@@ -91,8 +92,7 @@ struct Hives {
 
 /// Runs a cluster until SIGINT or SIGTERM.
 pub(super) fn run(arguments: &UpArgs) -> Result<(), Failure> {
-    tracing_subscriber::EnvFilter::try_new(&arguments.log)
-        .map_err(|error| format!("--log {}: {error}", arguments.log))?;
+    super::filter(&arguments.log)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(arguments))
 }
@@ -135,6 +135,9 @@ fn say(line: &str) {
 impl Hives {
     /// Starts the processes.
     fn start(arguments: &UpArgs) -> Result<Hives, Failure> {
+        if let Some(data) = &arguments.data {
+            check_count(data, arguments.hives)?
+        }
         let free: Vec<TcpListener> =
             (0..arguments.hives).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
         let addresses: Vec<String> =
@@ -318,6 +321,29 @@ fn listen(at: usize, mut child: Child, stdout: ChildStdout, told: &mpsc::Unbound
         }
     }
     let _ = told.send(Event::Ended(at, child.wait()));
+}
+
+/// Checks that a folder has a cluster of this many hives, or none yet: the hives of a cluster are fixed. A start that is refused later,
+/// by the hives, would have made folders of hives that are none.
+fn check_count(data: &Path, hives: u32) -> Result<(), Failure> {
+    let file = data.join("hives");
+    std::fs::create_dir_all(data)
+        .map_err(|error| format!("cannot create the folder {}: {error}", data.display()))?;
+    match std::fs::read_to_string(&file) {
+        Ok(found) if found.trim() == hives.to_string() => Ok(()),
+        Ok(found) => Err(format!(
+            "the cluster in {} has {} hives, and none can be added or removed: start it with --hives {}, or name another folder",
+            data.display(),
+            found.trim(),
+            found.trim()
+        )
+        .into()),
+        // the folders of hives are older than this file, or it is lost: the hives check their own
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && data.join("token").exists() => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::write(&file, format!("{hives}\n"))
+            .map_err(|error| format!("cannot write {}: {error}", file.display()).into()),
+        Err(error) => Err(format!("cannot read {}: {error}", file.display()).into()),
+    }
 }
 
 /// Returns the join token in a folder, or puts a new one there. The seed of a new cluster is derived from its token, so a cluster of
