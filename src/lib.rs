@@ -77,6 +77,9 @@ pub use beehive_raft as data;
 /// Several hives that form a cluster. Experimental: [`Cluster`](cluster::Cluster) starts hives that replicate each other's state
 /// over sockets, in memory or in a folder each. Without the feature `cluster`, this module has only the interface for programs that bring
 /// consensus and a network of their own.
+///
+/// docs/cluster.md is the guide. The documentation of the same module in the crate `beehive_core` describes what hives of a
+/// cluster promise each other, and lists what a cluster does not do yet: [`beehive_core::cluster`].
 #[cfg(feature = "cluster")]
 pub mod cluster {
     // in memory, unless a hive has a folder

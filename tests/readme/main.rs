@@ -66,6 +66,65 @@ fn the_readme_shows_what_three_hives_print() {
     );
 }
 
+/// A process that is killed when it is dropped.
+struct Process(std::process::Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // fails if it has ended
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The page shows the example without its first lines. Three processes run it, and end when they are asked to.
+#[test]
+fn the_program_of_the_page_about_clusters_runs() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let source = include_str!("../../examples/bank_hive/main.rs");
+    let (_, program) = source.split_once("\n\n").expect("a program");
+    let page = include_str!("../../docs/cluster.md");
+    assert!(page.contains(&format!("```rust\n{program}```\n")), "docs/cluster.md does not show:\n{program}");
+
+    let this = std::env::current_exe().expect("this test's program");
+    let built = this.parent().and_then(std::path::Path::parent).expect("a target folder");
+    let built = built.join("examples").join("bank_hive");
+    assert!(built.is_file(), "{} is missing: run `cargo build --examples`", built.display());
+    let folder = std::env::temp_dir().join(format!("beehive-page-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("token"), "8f2b".repeat(16) + "\n").expect("a token");
+    let sockets = [(); 3].map(|()| std::net::TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    let addresses = sockets.map(|socket| socket.local_addr().expect("an address").to_string());
+
+    let mut hives = [1, 2, 3].map(|number: u32| {
+        let mut command = Command::new(&built);
+        command.arg(number.to_string()).args(&addresses).current_dir(&folder).stdout(Stdio::piped());
+        Process(command.spawn().expect("starts"))
+    });
+    let mut balances = Vec::new();
+    for (number, Process(hive)) in (1..).zip(&mut hives) {
+        let mut line = String::new();
+        let stdout = hive.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        let balance = line.trim().strip_prefix(&format!("hive {number} runs, and account 1 has "));
+        balances
+            .push(balance.and_then(|balance| balance.parse::<u64>().ok()).unwrap_or_else(|| panic!("{line}")))
+    }
+    balances.sort_unstable();
+    assert_eq!(balances, [100, 200, 300]);
+
+    for Process(hive) in &mut hives {
+        let asked = Command::new("kill").args(["-TERM", &hive.id().to_string()]).status();
+        assert!(asked.expect("kill runs").success());
+    }
+    for Process(hive) in &mut hives {
+        assert!(hive.wait().expect("ends").success())
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder is removed")
+}
+
 #[tokio::test]
 async fn the_program_of_the_readme_moves_money() {
     let hive = Hive::builder().app::<Bank>().start().expect("the bank starts");
