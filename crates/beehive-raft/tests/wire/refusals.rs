@@ -147,9 +147,9 @@ fn the_same_hive_id_at_the_address() {
         options("own", 1),
         options("own", 1),
         2,
-        "ADDRESS is hive 1, and so is this hive: give each hive an id of its own, and no hive its own address as that of a \
+        "ADDRESS is hive 1, and so is this hive: give each hive a number of its own, and no hive its own address as that of a \
          peer",
-        &["is hive 1, and so is this hive: give each hive an id of its own"],
+        &["is hive 1, and so is this hive: give each hive a number of its own"],
     ))
 }
 
