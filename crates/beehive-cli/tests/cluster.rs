@@ -27,7 +27,8 @@ struct Up {
 
 impl Up {
     fn start(arguments: &[&str]) -> Up {
-        let mut child = beehive(&[&["up"], arguments].concat()).stderr(Stdio::inherit()).spawn().expect("starts");
+        let mut child =
+            beehive(&[&["up"], arguments].concat()).stderr(Stdio::inherit()).spawn().expect("starts");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {

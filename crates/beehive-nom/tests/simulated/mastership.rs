@@ -276,7 +276,7 @@ impl Lab {
                 reason: PacketInReason::Action,
                 length: data.len() as u16,
                 buffer: None,
-                data: data.clone().into(),
+                data: data.clone(),
             });
             wire.wake.notify_one()
         }
