@@ -614,6 +614,7 @@ impl Events for Ingress {
             // a driver that stands by does so whatever the switch says
             Event::RoleGranted(_) | Event::RoleRefused { .. } => {}
             Event::Duplicate { node, refused, kept } => self.emit_now(DuplicateNode { node, refused, kept }),
+            Event::FlowsRead(FlowReading { asker: Some(asker), read }) => self.send_now(asker, read),
             // the master reports the same
             _ if !self.is_heard() => {}
             Event::PortUp(message) => self.report(PortEvent::Up(message)),
@@ -628,7 +629,6 @@ impl Events for Ingress {
             Event::FlowFailed(message) => self.emit_now(message),
             Event::FlowsConfirmed(message) => self.emit_now(message),
             Event::FlowsRead(FlowReading { asker: None, read }) => self.emit_now(read),
-            Event::FlowsRead(FlowReading { asker: Some(asker), read }) => self.send_now(asker, read),
         }
     }
 }

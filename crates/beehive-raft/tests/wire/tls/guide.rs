@@ -14,7 +14,7 @@ fn the_certificates_of_the_guide_work() {
     }
     let guide =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cluster.md")).unwrap();
-    let commands = guide.split("```sh\n").find(|block| block.starts_with("openssl ")).expect("commands");
+    let commands = guide.split("```sh\n").find(|block| block.starts_with("openssl req")).expect("commands");
     let commands = commands.split("```").next().unwrap();
     assert_eq!(commands.matches("openssl ").count(), 3, "{commands}");
     let folder = folder();
