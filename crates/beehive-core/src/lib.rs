@@ -90,7 +90,7 @@ pub use hive::{
 /// - A message cannot visit all cells of a dictionary: an app with a handler for that (`each`) is refused at the start. Timers
 ///   can, each on the hive that has the cell.
 /// - Views (`.shared()`) contain only what the hive itself has committed, also about bees that have moved away, unless the program
-///   tells the hive what all colonies have committed ([`Membership::follows`]). `beehive-raft` does.
+///   tells the hive what all colonies have committed ([`Membership::follows`](cluster::Membership::follows)). `beehive-raft` does.
 /// - A message to an IO bee of another hive arrives at most once: if one of the two hives dies, it may be lost.
 /// - A sender's message to other hives waits until the previous one to the same cells is handled.
 pub mod cluster {
