@@ -1,4 +1,4 @@
-//! What a log tells the views.
+//! The changes that a log reports to the views.
 
 use crate::state::image::{EncodedCells, Redo};
 use beehive_protocol::{BeeId, Epoch};
@@ -36,7 +36,7 @@ pub(crate) struct Restored {
     pub(crate) rows: EncodedCells,
 }
 
-/// Size of a queued change without its rows, in bytes.
+/// Size of a change without its rows, in bytes.
 const FIXED_BYTES: usize = 64;
 
 impl Change {
@@ -54,11 +54,13 @@ impl Change {
         }
     }
 
-    /// Returns about the number of bytes that a change of rows takes, and that of any other change without the rows.
+    /// Returns about the number of bytes that a change takes. Those of a restored log do not count.
     pub(super) fn size(&self) -> usize {
-        match self {
-            Change::Rows { redo, .. } => FIXED_BYTES + redo.size(),
-            _ => FIXED_BYTES,
-        }
+        FIXED_BYTES
+            + match self {
+                Change::Rows { redo, .. } => redo.size(),
+                Change::Begin { rows, .. } => rows.byte_count(),
+                _ => 0,
+            }
     }
 }

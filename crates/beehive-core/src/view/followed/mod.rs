@@ -47,8 +47,8 @@ pub(crate) struct Follow {
 #[derive(Default)]
 struct Queue {
     changes: Vec<(ColonyId, Change)>,
-    /// Size of the changed rows, without whole bees that have moved or were restored.
-    row_bytes: usize,
+    /// Size of the changes, without those of restored logs.
+    bytes: usize,
     /// The time at which the first change was queued.
     since: u64,
 }
@@ -63,14 +63,22 @@ impl Queue {
     /// Adds a change. Returns whether the caller has to hand over the queue.
     ///
     /// The limit slows down a log that changes rows faster than they are decoded. A whole bee, or all bees of a log, may be much larger.
-    /// These are rare, and a replica tells them while it holds its state, so it leaves them to the task and to readers.
+    /// These are rare, and a replica tells them while it holds its state, so it leaves them to the task and to readers. The queue has
+    /// one restored state of each log at most: the newest one takes the place of an earlier one, and of what came behind that.
     fn add(&mut self, colony: ColonyId, change: Change) -> bool {
-        let is_rows = matches!(change, Change::Rows { .. });
-        if is_rows {
-            self.row_bytes += change.size()
+        if matches!(change, Change::Restored { .. }) {
+            let is_earlier = |(of, change): &(ColonyId, Change)| {
+                *of == colony && matches!(change, Change::Restored { .. })
+            };
+            if let Some(at) = self.changes.iter().position(is_earlier) {
+                let behind = self.changes.split_off(at);
+                self.changes.extend(behind.into_iter().filter(|(of, _)| *of != colony))
+            }
         }
+        self.bytes += change.size();
+        let is_rows = matches!(change, Change::Rows { .. });
         self.changes.push((colony, change));
-        is_rows && self.row_bytes > VIEW_FOLLOWED_BYTES_MAX
+        is_rows && self.bytes > VIEW_FOLLOWED_BYTES_MAX
     }
 }
 

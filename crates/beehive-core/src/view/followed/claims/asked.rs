@@ -1,4 +1,4 @@
-//! What the registry decides about the copies of bees, because the logs have not said it.
+//! Decides by the registry which copies of bees are newer, where the logs do not say it.
 
 use super::{Claims, Copied, Left, Place};
 use crate::time::Time;
@@ -6,12 +6,12 @@ use beehive_protocol::{BeeId, ColonyId, Epoch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What the hive's replica of the registry says about some bees.
+/// The answers of the hive's replica of the registry about some bees.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// The index of the replica.
     pub(crate) index: u64,
-    /// Where each bee is, with its epoch. `None` if the registry does not contain the bee.
+    /// The colony and the epoch of each bee. `None` if the registry does not contain the bee.
     pub(crate) places: BTreeMap<BeeId, Option<(ColonyId, Epoch)>>,
 }
 

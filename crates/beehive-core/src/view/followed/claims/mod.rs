@@ -156,11 +156,9 @@ impl Claims {
     /// since the last call.
     pub(super) fn settle(&mut self) -> Redo {
         for (cell, contestants) in std::mem::take(&mut self.contested) {
-            let (dict, key) = split(&cell);
             let found = |one| {
-                let place = self.contestant(one)?;
-                let copied = self.copied(place)?;
-                copied.rows.rows_of(dict, key).next().map(|_| (copied.stamp, place, one))
+                let place = self.contestant(one).filter(|place| self.has_rows(*place, &cell))?;
+                Some((self.copied(place)?.stamp, place, one))
             };
             let mut contestants: Vec<_> = contestants.into_iter().filter_map(found).collect();
             contestants.sort_by_key(|(stamp, ..)| *stamp);
@@ -302,15 +300,18 @@ impl Claims {
             self.contested.insert(cell.clone(), contestants);
         }
         self.shown.insert(cell.clone(), to);
-
-        let (dict, key) = split(&cell);
-        if let Some(copied) = self.copied_at_mut(to)
-            && copied.rows.rows_of(dict, key).next().is_none()
-        {
+        if self.copied(to).is_some() && !self.has_rows(to, &cell) {
             // a newer copy has removed the cell
-            copied.removed.insert(cell.clone());
-            self.removed.insert(cell, ())
+            self.remember(cell, to)
         }
+    }
+
+    /// Remembers a cell without rows, and the copy that has removed it.
+    fn remember(&mut self, cell: Cell, by: Place) {
+        if let Some(copied) = self.copied_at_mut(by) {
+            copied.removed.insert(cell.clone());
+        }
+        self.removed.insert(cell, ())
     }
 
     /// Returns the copy `from`, which shows a cell no longer, if it may have the cell and is a copy of another bee than `to`. The registry
@@ -330,25 +331,19 @@ impl Claims {
     /// [`Claims::settle`].
     fn vanish(&mut self, cell: Cell, gone: &Copied, to: Place) {
         change(&mut self.out, &cell, Some(&gone.rows), None);
-        if let Some(copied) = self.copied_at_mut(to) {
-            copied.removed.insert(cell.clone());
-        }
         self.shown.insert(cell.clone(), to);
-        self.removed.insert(cell, ())
+        self.remember(cell, to)
     }
 
     /// Forgets cells that were removed, if there are too many.
     fn forget_removed(&mut self) {
         while self.removed.len() > CELLS_REMOVED_REMEMBERED_MAX {
             let Some(cell) = self.removed.pop_oldest() else { return };
-            let (dict, key) = split(&cell);
             let Some(place) = self.shown.get(&cell).copied().filter(|_| !self.contested.contains_key(&cell))
             else {
                 continue;
             };
-            let has_rows =
-                self.copied(place).is_some_and(|copied| copied.rows.rows_of(dict, key).next().is_some());
-            if !has_rows {
+            if !self.has_rows(place, &cell) {
                 self.shown.remove(&cell);
                 if let Some(copied) = self.copied_at_mut(place) {
                     copied.removed.remove(&cell);
@@ -468,15 +463,11 @@ impl Claims {
     /// A copy is in the place of an older one of the same bee.
     fn replace(&mut self, place: Place, old: &Copied) {
         for cell in self.shown_by(place, old) {
-            let (dict, key) = split(&cell);
             let mut out = std::mem::take(&mut self.out);
             change(&mut out, &cell, Some(&old.rows), self.copied(place).map(|new| &new.rows));
             self.out = out;
-            if let Some(new) = self.copied_at_mut(place)
-                && new.rows.rows_of(dict, key).next().is_none()
-            {
-                new.removed.insert(cell.clone());
-                self.removed.insert(cell, ())
+            if !self.has_rows(place, &cell) {
+                self.remember(cell, place)
             }
         }
     }

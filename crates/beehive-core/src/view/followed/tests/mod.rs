@@ -46,10 +46,27 @@ fn only_changed_rows_fill_the_queue() {
     let bee = || Restored { bee: BeeId(1), epoch: Epoch(1), is_frozen: false, rows: image.clone() };
     let (mut queue, colony, rows_of_bee) = (Queue::default(), ColonyId(1), image.clone());
     assert!(!queue.add(colony, Change::Restored { bees: vec![bee()], staged: vec![bee()], known: 0 }));
+    assert!(!queue.add(colony, rows(1, 7, Some(&[1]))), "a restored log does not count");
     assert!(!queue.add(colony, Change::Begin { bee: BeeId(2), epoch: Epoch(1), view: 0, rows: rows_of_bee }));
-    assert!(!queue.add(colony, rows(1, 7, Some(&[1]))));
-    assert!(queue.add(colony, rows(1, 7, Some(&big))));
+    assert!(queue.add(colony, rows(1, 7, Some(&[1]))), "a bee counts for the rows behind it");
     assert!(!queue.add(colony, Change::Drop { bee: BeeId(1) }));
+}
+
+#[test]
+fn the_queue_has_one_restored_state_of_each_log() {
+    let restored = |known| Change::Restored { bees: Vec::new(), staged: Vec::new(), known };
+    let mut queue = Queue::default();
+    let (one, other) = (ColonyId(1), ColonyId(2));
+    for known in 1..4 {
+        for colony in [one, other] {
+            queue.add(colony, rows(known, 7, Some(&[1])));
+            queue.add(colony, restored(known));
+        }
+    }
+    queue.add(one, rows(4, 7, Some(&[1])));
+    let kept: Vec<_> = queue.changes.iter().map(|(colony, change)| (colony.0, change.view())).collect();
+    // the first rows come before the first restored states
+    assert_eq!(kept, [(1, 0), (2, 0), (1, 3), (2, 3), (1, 0)]);
 }
 
 #[test]

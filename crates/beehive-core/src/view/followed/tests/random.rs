@@ -24,7 +24,7 @@ struct Reader<'a> {
     seen: BTreeMap<u8, usize>,
 }
 
-/// What happens to a hive. The numbers say how often there are snapshots, questions and restarts, out of 256.
+/// The events of a hive. Of 256 steps, so many are snapshots, questions and restarts.
 #[derive(Clone, Debug)]
 struct Schedule {
     snapshots: u8,
