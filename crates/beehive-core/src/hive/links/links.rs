@@ -114,15 +114,11 @@ impl Links {
         self.try_send(to, body);
     }
 
-    /// Same as [`Links::send`], but returns `false` if there is no session, or no room for mail.
+    /// Same as [`Links::send`], but returns `false` if there is no session.
     fn try_send(&self, to: HiveId, body: Body) -> bool {
         let known = self.incarnation_of(to);
         self.renew(to, known);
         let packet = match self.sessions.lock().get_mut(&to).filter(|session| !session.is_over()) {
-            // nothing else bounds mail without credits to a hive that does not answer
-            Some(session) if matches!(body, Body::Mail(_)) && session.under_way() >= MAIL_UNREAD_MAX => {
-                return false;
-            }
             Some(session) => session.send(body),
             // the replica does not know the hive yet, or knows that it is dead
             None => return false,
@@ -132,21 +128,26 @@ impl Links {
         true
     }
 
-    /// Sends messages to an IO bee of another hive. `until_read` is dropped when it has read them, or never will.
+    /// Sends messages to an IO bee of another hive. `until_read` is dropped when it has read them, or never will. Returns `false` if
+    /// too much is under way to the hive: nothing else bounds mail without credits to a hive that does not answer.
     pub(crate) fn send_mail(
         &self,
         to: HiveId,
         until_read: Option<Arc<dyn Requester>>,
         mail: impl FnOnce(Option<u64>) -> ToIoBee,
-    ) {
+    ) -> bool {
         // if the session must be renewed, this comes before the ticket is added, as in `send_to_bee`
         self.renew(to, self.incarnation_of(to));
+        if self.sessions.lock().get(&to).is_some_and(|session| session.under_way() >= MAIL_UNREAD_MAX) {
+            return false;
+        }
         let ticket = until_read.map(|requester| self.sent.lock().wait(to, requester));
         // If the session ends after this look at it, the ticket is there already, and ends with the session
         if !self.try_send(to, Body::Mail(Box::new(mail(ticket)))) {
             tracing::debug!(hive = to.0, "mail dropped: the hive of its IO bee is not there");
             ticket.into_iter().for_each(|ticket| self.closed(ticket))
         }
+        true
     }
 
     fn transmit(&self, to: HiveId, packet: Packet) {

@@ -141,21 +141,21 @@ pub(crate) struct Inbox {
     pub(in crate::hive) lost: AtomicU64,
 }
 
-/// Number of messages and answers dropped because an IO bee did not read its inbox, summed over all of a
-/// hive's IO bees.
+/// Number of messages and answers dropped because an IO bee of the hive did not read its inbox, or because the hive of an IO bee did
+/// not answer.
 #[derive(Default)]
 pub(crate) struct Shed(AtomicU64);
 
 impl Shed {
     /// Counts dropped mail. Logs a warning each time the total reaches or passes a power of two.
     #[cold]
-    fn add(&self, count: usize) {
+    pub(super) fn add(&self, count: usize) {
         let before = self.0.fetch_add(count as u64, Ordering::Relaxed);
         // one line for each doubling, so that a flood of mail does not flood the log
         if before == 0 || (before + count as u64).ilog2() > before.ilog2() {
             tracing::warn!(
                 shed = before + count as u64,
-                "the inbox of an IO bee is full because the IO bee does not read it; further mail is dropped"
+                "mail is dropped: an IO bee does not read its inbox, or the hive of an IO bee does not answer"
             );
         }
     }

@@ -13,6 +13,7 @@ use crate::hive::links::frame::{Report, ToIoBee};
 use crate::hive::links::links::Links;
 use crate::hive::links::sent::Requester;
 use crate::hive::message::batch::Batch;
+use crate::hive::message::inbox::Shed;
 use crate::message::Message;
 use crate::panics;
 use crate::state::image::decode;
@@ -34,9 +35,9 @@ impl Requester for UntilRead {
     fn report(&self, _: u32, _: Report) {}
 }
 
-/// Sends messages to an IO bee of another hive.
+/// Sends messages to an IO bee of another hive. Counts in `shed` those for which there is no room.
 pub(crate) fn send<M: Message>(
-    links: &Links,
+    (links, shed): (&Links, &Shed),
     (hive, io): (HiveId, u64),
     batch: &Batch<M>,
     range: Range<u32>,
@@ -44,14 +45,12 @@ pub(crate) fn send<M: Message>(
 ) {
     let mut messages = Vec::new();
     let mut bytes = 0;
-    let mail = |messages| {
+    let mail = |messages: Vec<Payload>| {
         let until_read = cause.map(|cause| Arc::new(UntilRead { _cause: cause.clone() }) as _);
-        links.send_mail(hive, until_read, |ticket| ToIoBee {
-            io,
-            name: M::NAME.to_string(),
-            ticket,
-            messages,
-        })
+        let (count, name) = (messages.len(), M::NAME.to_string());
+        if !links.send_mail(hive, until_read, |ticket| ToIoBee { io, name, ticket, messages }) {
+            shed.add(count)
+        }
     };
     for message in range.filter_map(|index| batch.get(index)) {
         // the encoder of a message may panic

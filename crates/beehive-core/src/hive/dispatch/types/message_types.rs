@@ -339,8 +339,9 @@ fn to_io_bee<M: Message>(
     cx: &mut RouteContext,
 ) {
     if let Some(links) = cx.turn.hive.links.as_ref().filter(|_| hive != cx.turn.hive.id) {
-        let (links, batch, cause) = (links.clone(), batch.clone(), cx.turn.cause.clone());
-        let mail = move || remote_mail::send(&links, (hive, id), &batch, range, cause.as_ref());
+        let (links, shed) = (links.clone(), io.shed.clone());
+        let (batch, cause) = (batch.clone(), cx.turn.cause.clone());
+        let mail = move || remote_mail::send((&links, &shed), (hive, id), &batch, range, cause.as_ref());
         return match &mut cx.sink {
             Sink::Held(effects) => effects.hold(move |_| mail()),
             Sink::Now => mail(),
