@@ -83,6 +83,19 @@ impl Hearing {
         self.peers.lock().get(&hive).is_some_and(|peer| !peer.trusts.contains(&other))
     }
 
+    /// Checks whether a majority of the hives does not trust `other`: this one, and those that it trusts and that say so.
+    fn is_agreed(&self, other: HiveId, now: Time) -> bool {
+        let agree = self.trusted(now).into_iter().filter(|hive| self.agrees(*hive, other)).count();
+        (1 + agree) * 2 > self.peers.lock().len() + 1
+    }
+
+    /// Returns the hives that are not trusted.
+    fn distrusted(&self, now: Time) -> BTreeSet<HiveId> {
+        let peers = self.peers.lock();
+        let silent = peers.iter().filter(|(_, peer)| !peer.is_trusted(now, self.suspect_after));
+        silent.map(|(hive, _)| *hive).collect()
+    }
+
     /// Returns the hives that are trusted.
     fn trusted(&self, now: Time) -> Vec<HiveId> {
         let peers = self.peers.lock();
@@ -122,16 +135,7 @@ impl Hearing {
     /// Counts and logs new suspicions. Publishes those with which a majority of the hives agrees: a hive that has slept suspects
     /// all others for a moment.
     fn note(&self, now: Time) {
-        let mut peers = self.peers.lock();
-        let agree = |hive: &HiveId| {
-            let trusted = peers.values().filter(|peer| peer.is_trusted(now, self.suspect_after));
-            1 + trusted.filter(|peer| !peer.trusts.contains(hive)).count()
-        };
-        let is_suspect = |(hive, peer): &(&HiveId, &Peer)| {
-            !peer.is_trusted(now, self.suspect_after) && agree(hive) * 2 > peers.len() + 1
-        };
-        let suspects: BTreeSet<HiveId> = peers.iter().filter(is_suspect).map(|(hive, _)| *hive).collect();
-        for (hive, peer) in &mut *peers {
+        for (hive, peer) in &mut *self.peers.lock() {
             let is_suspected = !peer.is_trusted(now, self.suspect_after);
             if is_suspected && !peer.is_suspected {
                 self.suspicions.fetch_add(1, Ordering::Relaxed);
@@ -145,7 +149,8 @@ impl Hearing {
             }
             peer.is_suspected = is_suspected
         }
-        drop(peers);
+        let mut suspects = self.distrusted(now);
+        suspects.retain(|hive| self.is_agreed(*hive, now));
         self.suspects.send_if_modified(|before| {
             let has_changed = *before != suspects;
             *before = suspects;
@@ -286,12 +291,8 @@ fn declare(node: &Arc<Node>, replica: &Arc<Decisions>, now: Time) {
     let limit = Time::from_nanoseconds(
         now.as_nanoseconds().saturating_sub(node.options.dead_after.as_nanos() as u64),
     );
-    let (trusted, voters) = (node.hearing.trusted(now), node.options.hives().len());
     let mut silent = node.hearing.silent_since(limit);
-    silent.retain(|hive| {
-        let agree = trusted.iter().filter(|other| node.hearing.agrees(**other, *hive)).count();
-        (1 + agree) * 2 > voters
-    });
+    silent.retain(|hive| node.hearing.is_agreed(*hive, now));
     let dead: Vec<Proposal> = replica.read(|state| {
         let living = silent.iter().filter_map(|hive| {
             let entry = state.hive(*hive).filter(|entry| !entry.is_dead())?;

@@ -26,6 +26,10 @@ fn an_isolated_leader_is_deposed_and_nothing_is_doubled() {
     });
     let waiting: Vec<_> = waiting.collect();
     until("the others lead its colonies", || hives.led_by(0, 1).is_empty() && hives.led_by(0, 2).is_empty());
+    // the isolated hive suspects both others, and nobody agrees
+    let suspects = |hive: usize| hives.member(hive).suspects().borrow().iter().copied().collect::<Vec<_>>();
+    until("the others agree about it", || [1, 2].iter().all(|hive| suspects(*hive) == [ALL[0]]));
+    assert_eq!(suspects(0), []);
     for round in 0..20 {
         (0..9).for_each(|key| ledger.must_count(hives.hive(1 + (round + key as usize) % 2), key))
     }
@@ -113,6 +117,7 @@ fn a_hive_that_does_not_hear_a_leader_does_not_depose_it() {
     // hive 2 still hears both and is heard by both
     hives.net.isolate(ALL[0], &[ALL[1]]);
     until("hive 1 suspects hive 0", || hives.member(1).suspicions() > 0);
+    assert!(hives.member(1).suspects().borrow().is_empty(), "hive 2 hears both");
     for _ in 0..30 {
         ledger.must_count(hives.hive(0), 0);
         std::thread::sleep(Duration::from_millis(10))

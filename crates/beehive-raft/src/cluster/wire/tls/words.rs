@@ -10,7 +10,7 @@ use std::io;
 /// What a hive without TLS says about one that has it.
 pub(in crate::cluster::wire) const UNEXPECTED: &str = "it uses TLS, and this hive does not: give all hives of the cluster certificates (`tls`), or none of them";
 
-/// What the library for certificates says about one that has no extensions, and therefore no name.
+/// The text with which the library for certificates refuses one that has no extensions, and therefore no name.
 const OLD_VERSION: &str = "UnsupportedCertVersion";
 
 /// Why TLS was not begun. The text begins with "it" or "its", which is the other hive.
