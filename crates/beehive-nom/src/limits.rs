@@ -34,9 +34,6 @@ pub const BACKLOG_STALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of ports per switch. Ports beyond this number are ignored.
 pub const PORTS_PER_NODE_MAX: usize = 16_384;
 
-/// Maximum number of drivers per switch, on all hives of a cluster. Further ones are not used.
-pub const DRIVERS_PER_NODE_MAX: usize = 16;
-
 /// Maximum number of parts in one port description reply.
 pub const DESCRIPTION_PARTS_MAX: u32 = 1_024;
 

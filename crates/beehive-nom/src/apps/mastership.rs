@@ -5,7 +5,7 @@
 //! higher, and the switch obeys only the driver with the highest one.
 //!
 //! Each driver confirms each decision, and is told again until it has. A hive may die after it has committed a decision, and before
-//! it has told anybody. A master that does not confirm for long is passed over.
+//! it has told anybody. A driver that does not confirm for long is removed, and asked whether it is still there.
 //!
 //! Other apps learn from the cell of the switch, in the order of its decisions, that it has joined, and has left with its
 //! last driver. When another driver takes over, they learn its address and which ports have changed meanwhile, and keep what
@@ -21,7 +21,7 @@ use beehive::{Address, App, Ctx, Dict, HiveId, Message, Table, handlers};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Number of ticks for which a master may not confirm, before another driver gets its place.
+/// Number of ticks for which a driver may not confirm, before it is removed.
 const TICKS_UNCONFIRMED_MAX: u8 = 5;
 
 /// Maximum distance of a generation that a switch reports from those of this cluster. A higher one is taken for none: generations
@@ -48,8 +48,6 @@ struct Switch {
     master: Address,
     /// The number of the latest decision. It is higher than that of each earlier one, also before a restart of the cluster.
     generation: u64,
-    /// Number of ticks for which the master has not confirmed.
-    unconfirmed: u8,
     /// Whether the switch has refused a generation since the latest tick.
     is_refused: bool,
     /// The driver that the apps know.
@@ -60,8 +58,8 @@ struct Switch {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Member {
     driver: Address,
-    /// Whether it has confirmed the latest decision.
-    knows: bool,
+    /// Number of ticks for which it has not confirmed the latest decision. `None` if it has.
+    unconfirmed: Option<u8>,
     /// Whether another driver has taken its place since the latest tick, because it was suspected. Until then it does not take it
     /// back: two hives that suspect each other would go on without end.
     is_displaced: bool,
@@ -89,22 +87,23 @@ impl Mastership {
     fn driver_connected(&mut self, msg: &DriverConnected, ctx: &mut Ctx) {
         let DriverConnected { node, driver, newest } = *msg;
         let Some(hive) = hive_of(driver) else { return };
-        let generation = ctx.now().as_nanoseconds().max(newest.wrapping_add(1));
-        let mut switch = self.switches.remove(&node).unwrap_or_else(|| Switch::new(driver, generation));
-        let is_new = switch.joined.is_none() && switch.drivers.is_empty();
+        let Some(mut switch) = self.switches.remove(&node) else {
+            let switch = Switch::new(driver, ctx.now().as_nanoseconds().max(newest.wrapping_add(1)));
+            switch.tell(driver, ctx);
+            self.switches.put(node, switch);
+            return ctx.emit(Located { hive, node, driver, is_connected: true });
+        };
         // an earlier process of the same hive has ended with its drivers, although nobody has declared it dead
         switch.drivers.retain(|member| member.driver == driver || hive_of(member.driver) != Some(hive));
         if !switch.drivers.iter().any(|member| member.driver == driver) {
-            switch.drivers.push(Member { driver, knows: false, is_displaced: false });
+            switch.drivers.push(Member::new(driver));
             ctx.emit(Located { hive, node, driver, is_connected: true })
         }
         let has_master = switch.drivers.iter().any(|member| member.driver == switch.master);
-        match is_new || (has_master && newest <= switch.generation) {
-            true => switch.tell(driver, ctx),
-            false => {
-                let next = if has_master { switch.master } else { switch.drivers[0].driver };
-                switch.appoint(node, next, newest, ctx)
-            }
+        match has_master {
+            true if newest <= switch.generation => switch.tell(driver, ctx),
+            true => switch.appoint(node, switch.master, newest, ctx),
+            false => switch.appoint(node, driver, newest, ctx),
         }
         self.switches.put(node, switch);
     }
@@ -224,7 +223,7 @@ impl Mastership {
         let is_ahead = (1..AHEAD_MAX).contains(&newest.wrapping_sub(generation));
         tracing::debug!(%node, generation, newest, "the switch knows a newer master than this cluster does");
         switch.generation = if is_ahead { newest.wrapping_add(1) } else { generation.wrapping_add(1) };
-        switch.drivers.iter_mut().for_each(|member| member.knows = false);
+        switch.drivers.iter_mut().for_each(|member| member.unconfirmed = Some(0));
         // a switch that always refuses is asked at the next tick
         if !std::mem::replace(&mut switch.is_refused, true) {
             switch.tell(switch.master, ctx)
@@ -234,22 +233,26 @@ impl Mastership {
     #[every("1s", each = switches)]
     fn tell_again(&mut self, node: &NodeId, ctx: &mut Ctx) {
         let Some(switch) = self.switches.get(node) else { return };
-        if switch.drivers.iter().all(|member| member.knows && !member.is_displaced) {
+        if switch.drivers.iter().all(|member| member.unconfirmed.is_none() && !member.is_displaced) {
             return;
         }
-        let master = switch.master;
-        if switch.unconfirmed >= TICKS_UNCONFIRMED_MAX && !switch.is_confirmed() {
-            tracing::warn!(%node, driver = ?master, "the master of a switch does not answer; another driver takes its place");
-            self.remove(*node, master, ctx);
-            return ctx.send(master, SayConnected);
+        let is_silent = |member: &&Member| member.unconfirmed >= Some(TICKS_UNCONFIRMED_MAX);
+        if let Some(Member { driver, .. }) = switch.drivers.iter().find(is_silent).copied() {
+            tracing::warn!(%node, ?driver, "a driver of a switch does not answer the hives; it is removed until it does");
+            self.remove(*node, driver, ctx);
+            return ctx.send(driver, SayConnected);
         }
         let Some(switch) = self.switches.get_mut(node) else { return };
         switch.is_refused = false;
-        switch.unconfirmed = if switch.is_confirmed() { 0 } else { switch.unconfirmed + 1 };
-        for member in switch.drivers.clone().iter().filter(|member| !member.knows || member.is_displaced) {
-            switch.tell(member.driver, ctx)
+        let mut again = Vec::new();
+        for member in &mut switch.drivers {
+            let was_displaced = std::mem::take(&mut member.is_displaced);
+            member.unconfirmed = member.unconfirmed.map(|ticks| ticks + 1);
+            if was_displaced || member.unconfirmed.is_some() {
+                again.push(member.driver)
+            }
         }
-        switch.drivers.iter_mut().for_each(|member| member.is_displaced = false)
+        again.into_iter().for_each(|driver| switch.tell(driver, ctx))
     }
 
     #[rcv(sharded)]
@@ -298,9 +301,17 @@ fn hive_of(driver: Address) -> Option<HiveId> {
     }
 }
 
+impl Member {
+    /// A driver that has not been told anything.
+    fn new(driver: Address) -> Member {
+        Member { driver, unconfirmed: Some(0), is_displaced: false }
+    }
+}
+
 impl Switch {
+    /// A switch with one driver, which is the master.
     fn new(master: Address, generation: u64) -> Switch {
-        Switch { drivers: Vec::new(), master, generation, unconfirmed: 0, is_refused: false, joined: None }
+        Switch { drivers: vec![Member::new(master)], master, generation, is_refused: false, joined: None }
     }
 
     /// Makes a driver the master. `newest` is a generation that one of the drivers knows.
@@ -308,22 +319,16 @@ impl Switch {
         self.master = driver;
         // also higher than those of a cluster that kept its state in memory, and has ended
         self.generation = self.generation.max(newest).wrapping_add(1).max(ctx.now().as_nanoseconds());
-        self.unconfirmed = 0;
         tracing::info!(%node, ?driver, generation = self.generation, "another driver becomes the master");
-        self.drivers.iter_mut().for_each(|member| member.knows = false);
+        self.drivers.iter_mut().for_each(|member| member.unconfirmed = Some(0));
         self.drivers.iter().for_each(|member| self.tell(member.driver, ctx))
     }
 
     /// A driver has confirmed the latest decision.
     fn confirm(&mut self, driver: Address) {
         if let Some(member) = self.drivers.iter_mut().find(|member| member.driver == driver) {
-            member.knows = true
+            member.unconfirmed = None
         }
-    }
-
-    /// Checks whether the master has confirmed the latest decision.
-    fn is_confirmed(&self) -> bool {
-        self.drivers.iter().any(|member| member.driver == self.master && member.knows)
     }
 
     /// Tells a driver the latest decision.

@@ -47,7 +47,7 @@ pub(crate) struct Ingress {
     node: Option<NodeId>,
     /// In a cluster, this driver's standing among those of the switch.
     standing: Option<Standing>,
-    /// What the switch has said of itself when it connected, without its ports.
+    /// In a cluster, the message by which the apps learn of the switch, without its ports.
     joined: Option<NodeJoined>,
     /// The generation with which the switch has granted mastership in this round.
     granted: Option<u64>,

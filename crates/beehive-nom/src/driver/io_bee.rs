@@ -160,15 +160,14 @@ impl PendingCommands {
 /// Gives the commands of one mail to the driver until it is full, skipping the first `done`.
 #[inline]
 fn apply<D: Driver>(driver: &mut D, ingress: &mut Ingress, mail: &Mail, done: &mut usize) -> ControlFlow<()> {
-    if !ingress.is_heard() {
-        apply_rare(driver, ingress, mail);
-        ControlFlow::Continue(())
-    } else if let Some(flows) = mail.messages::<InstallFlow>() {
+    // commands to a driver that stands by are late. A switch reports its flows whatever the role, and operators may ask any hive
+    let is_heard = ingress.is_heard();
+    if let Some(flows) = mail.messages::<InstallFlow>().filter(|_| is_heard) {
         apply_each(driver, flows, done, |driver, InstallFlow(flow)| driver.install(flow))
-    } else if let Some(packets) = mail.messages::<SendPacket>() {
+    } else if let Some(packets) = mail.messages::<SendPacket>().filter(|_| is_heard) {
         packets.iter().for_each(|SendPacket(packet)| driver.send(packet));
         ControlFlow::Continue(())
-    } else if let Some(withdrawals) = mail.messages::<WithdrawFlows>() {
+    } else if let Some(withdrawals) = mail.messages::<WithdrawFlows>().filter(|_| is_heard) {
         apply_each(driver, withdrawals, done, |driver, flows| driver.withdraw(flows))
     } else if let Some(readings) = mail.messages::<ReadFlows>() {
         apply_each(driver, readings, done, |driver, wanted| driver.read_flows(wanted))
@@ -178,7 +177,7 @@ fn apply<D: Driver>(driver: &mut D, ingress: &mut Ingress, mail: &Mail, done: &m
     }
 }
 
-/// Applies mail about the driver's role. Other mail is for the master: if this driver stands by, it may be late.
+/// Applies mail about the driver's role.
 #[cold]
 fn apply_rare<D: Driver>(driver: &mut D, ingress: &mut Ingress, mail: &Mail) {
     if let Some([.., BecomeMaster { generation }]) = mail.messages() {
@@ -187,9 +186,6 @@ fn apply_rare<D: Driver>(driver: &mut D, ingress: &mut Ingress, mail: &Mail) {
         ingress.stand_by(driver, *master, *generation)
     } else if mail.messages::<SayConnected>().is_some() {
         ingress.say_connected()
-    } else if let Some(wanted) = mail.messages::<ReadFlows>() {
-        // a switch answers this whatever the role, and operators may ask any hive
-        wanted.iter().for_each(|wanted| driver.read_flows(wanted))
     } else if ingress.is_heard() {
         let name = mail.name();
         tracing::warn!(message = name, "driver ignored a message of a type that it does not handle");

@@ -5,14 +5,14 @@ use beehive::{Address, HiveId};
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// The hives of the cluster from which this one hears nothing.
+/// The hives of the cluster that a majority of the hives suspects to be dead.
 pub type Suspects = watch::Receiver<BTreeSet<HiveId>>;
 
-/// What a driver asks for.
+/// A message that a driver has to send because of its standing.
 pub(super) enum Wish {
-    /// To know its role.
+    /// It asks for its role.
     Role(DriverConnected),
-    /// To take over from a master.
+    /// It wants to take over from a master.
     Mastership(MasterSuspected),
 }
 

@@ -42,13 +42,13 @@ pub struct MasterSuspected {
 
 /// The switch has accepted a master.
 ///
-/// What a driver says about its switch, other than packets and flows, goes through the cell that decides about masters: no order
-/// holds between the messages of two drivers, and what a former master has said may arrive late.
+/// Drivers report connections and ports to the cell that decides about masters, and not to the apps: the messages of two drivers
+/// are in no order, and those of a former master may arrive late.
 #[derive(Message, Clone, PartialEq, Eq, Debug)]
 pub struct MasterAccepted {
     /// The generation.
     pub generation: u64,
-    /// What the apps are told.
+    /// The message for the apps, if the switch is new to them.
     pub joined: NodeJoined,
 }
 

@@ -261,8 +261,7 @@ impl Lab {
     fn restart(&mut self, hive: usize) {
         self.cluster.restart(hive);
         (0..HIVES).for_each(|other| self.suspect(other, hive, false));
-        self.suspects[hive].send_modify(BTreeSet::clear);
-        self.connect_all(hive)
+        self.suspects[hive].send_modify(BTreeSet::clear)
     }
 
     /// A packet arrives at a switch, which sends it to all its controllers.
@@ -409,6 +408,34 @@ fn a_switch_that_knows_a_newer_generation_gets_a_master() {
     lab.check().unwrap()
 }
 
+/// A hive returns before it is declared dead, and the switch does not connect to it again. So nobody says that its driver has left.
+#[test]
+fn a_driver_whose_hive_has_returned_without_it_is_removed() {
+    let mut lab = Lab::start::<Hub>(5);
+    let switch = lab.switches[0].clone();
+    let standby = {
+        let switch = switch.lock().unwrap();
+        let master = switch.master.unwrap();
+        switch.connections.iter().find(|(number, _)| **number != master).map(|(_, wire)| wire.hive).unwrap()
+    };
+    lab.crash(standby, (standby + 1) % HIVES);
+    lab.restart(standby);
+    // a change of masters, which the lost driver cannot confirm
+    let master = {
+        let switch = switch.lock().unwrap();
+        switch.connections[&switch.master.unwrap()].hive
+    };
+    lab.suspect(3 - standby - master, master, true);
+    lab.cluster.advance(Duration::from_secs(10));
+    for hive in (0..HIVES).filter(|hive| *hive != standby) {
+        switch.lock().unwrap().close_all_of(hive)
+    }
+    lab.cluster.advance(Duration::from_secs(1));
+    let hive = lab.cluster.any_hive();
+    let known = lab.cluster.drive(hive.request(DescribeNode { node: NodeId(1) }));
+    assert_eq!(known.ok().and_then(|node| node.driver), None, "a driver that is gone keeps the switch")
+}
+
 /// Hives crash, are suspected wrongly, and return; connections break.
 #[test]
 fn each_switch_has_one_master_after_any_faults() {
@@ -436,6 +463,7 @@ fn each_switch_has_one_master_after_any_faults() {
                             .cluster
                             .registry(|state| state.hive(HiveId(hive as u32)).map(|entry| entry.incarnation));
                         lab.restart(hive);
+                        lab.connect_all(hive);
                         if told == 1 {
                             let (hive, incarnation) = (HiveId(hive as u32), incarnation.unwrap());
                             lab.cluster.emit(HiveLost { hive, incarnation });

@@ -97,7 +97,7 @@ pub struct Listener {
     directory: Arc<Directory>,
     settings: ListenerSettings,
     access: Arc<Access>,
-    /// In a cluster, the hives from which this one hears nothing.
+    /// In a cluster, the hives that are suspected to be dead.
     suspects: Option<Suspects>,
     half_open: Arc<HalfOpen>,
     /// Accepted connections whose handshake has not begun.
