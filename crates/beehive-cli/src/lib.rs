@@ -14,6 +14,7 @@ mod controller;
 mod data;
 mod decode;
 mod http;
+mod log_filter;
 mod maps;
 mod new;
 #[cfg(not(feature = "cluster"))]

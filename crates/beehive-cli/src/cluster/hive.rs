@@ -6,7 +6,7 @@
 
 use super::Failure;
 use super::store::{Store, router};
-use crate::http;
+use crate::{http, log_filter};
 use beehive_core::{Hive, HiveId};
 use beehive_raft::cluster::Cluster;
 use clap::Args;
@@ -84,7 +84,7 @@ fn report(report: Report) {
 
 /// Runs a hive until its standard input ends.
 pub(super) fn run(arguments: &HiveArgs) -> Result<(), Failure> {
-    let log = tracing_subscriber::fmt().with_env_filter(super::filter(&arguments.log)?);
+    let log = tracing_subscriber::fmt().with_env_filter(log_filter::filter(&arguments.log)?);
     // into a file, without colors
     log.with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).try_init()?;
 

@@ -35,14 +35,6 @@ enum Command {
 /// The reason why a command fails, as a message for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Returns the log filter of a hive. openraft logs each step, about a hundred lines a second while a hive is down, and errors while
-/// one stops as it should. What an operator has to know about its groups is logged by the hive.
-fn filter(log: &str) -> Result<tracing_subscriber::EnvFilter, Failure> {
-    let quiet = if log.contains("openraft") { "" } else { ",openraft=off" };
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("{log}{quiet}"));
-    filter.map_err(|error| format!("--log {log}: {error}").into())
-}
-
 /// Runs `beehive cluster`.
 pub(crate) fn run(arguments: ClusterArgs) -> ExitCode {
     let (who, ended) = match arguments.command {
@@ -55,21 +47,5 @@ pub(crate) fn run(arguments: ClusterArgs) -> ExitCode {
             eprintln!("{} {who}: {why}", program::name());
             ExitCode::FAILURE
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::filter;
-
-    #[test]
-    fn openraft_is_quiet_unless_the_filter_names_it() {
-        let shown = |log| filter(log).expect("a filter").to_string();
-        assert!(shown("info").contains("openraft=off"), "{}", shown("info"));
-        assert!(shown("beehive_raft=debug").contains("openraft=off"));
-        assert!(!shown("info,openraft=warn").contains("openraft=off"));
-        assert!(
-            filter("beehive=nothing").is_err_and(|why| why.to_string().contains("--log beehive=nothing"))
-        );
     }
 }

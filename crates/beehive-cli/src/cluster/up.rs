@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::hive::Report;
+use crate::log_filter;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
@@ -92,7 +93,7 @@ struct Hives {
 
 /// Runs a cluster until SIGINT or SIGTERM.
 pub(super) fn run(arguments: &UpArgs) -> Result<(), Failure> {
-    super::filter(&arguments.log)?;
+    log_filter::filter(&arguments.log).map_err(|error| format!("--log {}: {error}", arguments.log))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(arguments))
 }

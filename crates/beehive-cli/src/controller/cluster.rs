@@ -4,7 +4,7 @@ use super::Failure;
 use super::options::Place;
 use crate::http;
 use beehive_core::Builder;
-use beehive_raft::cluster::{Cluster, ClusterHive};
+use beehive_raft::cluster::{Cluster, ClusterError, ClusterHive};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde::Deserialize;
@@ -80,63 +80,58 @@ impl ClusterOptions {
         file: &ClusterConfiguration,
         place: impl Fn(&'static str, &'static str) -> Place<'a>,
     ) -> Result<Option<ClusterOptions>, Failure> {
-        let (hives, from) = place("--cluster", "hives").first_of(arguments.cluster, file.hives.clone(), &[]);
+        let (hives, of_hives) =
+            place("--cluster", "hives").first_of(arguments.cluster, file.hives.clone(), &[]);
         let (hive, of_hive) = place("--hive", "hive").either(arguments.hive, file.hive);
+        let (listen, of_listen) =
+            place("--cluster-listen", "listen").either(arguments.cluster_listen, file.listen);
+        let (token, of_token) = place("--cluster-token-file", "token_file")
+            .either(arguments.cluster_token_file, file.token_file.clone());
+        let (tls, of_tls) =
+            place("--cluster-tls-dir", "tls_dir").either(arguments.cluster_tls_dir, file.tls_dir.clone());
+        let asked = arguments.cluster_replaces.then_some(true);
+        let (replaces, of_replaces) = place("--cluster-replaces", "replaces").either(asked, file.replaces);
+
         if hives.is_empty() {
             let others = [
                 (hive.is_some(), of_hive),
-                (
-                    arguments.cluster_listen.is_some() || file.listen.is_some(),
-                    place("--cluster-listen", "listen"),
-                ),
-                (
-                    arguments.cluster_token_file.is_some() || file.token_file.is_some(),
-                    place("--cluster-token-file", "token_file"),
-                ),
-                (
-                    arguments.cluster_tls_dir.is_some() || file.tls_dir.is_some(),
-                    place("--cluster-tls-dir", "tls_dir"),
-                ),
-                (
-                    arguments.cluster_replaces || file.replaces.is_some(),
-                    place("--cluster-replaces", "replaces"),
-                ),
+                (listen.is_some(), of_listen),
+                (token.is_some(), of_token),
+                (tls.is_some(), of_tls),
+                (replaces.is_some(), of_replaces),
             ];
             // a controller that runs alone by mistake would be one more master of every switch
             return match others.into_iter().find(|(is_given, _)| *is_given) {
                 Some((_, from)) => Err(from.refusal(
                     "has no meaning without the addresses of all hives: --cluster HOST:PORT,.., or `hives` in [cluster]",
                 )),
-                None if file.hives.is_some() => Err(from.refusal("is empty: list the addresses of all hives")),
+                None if file.hives.is_some() => {
+                    Err(of_hives.refusal("is empty: list the addresses of all hives"))
+                }
                 None => Ok(None),
             };
         }
         let count = hives.len();
         let Some(hive) = hive.filter(|hive| (1..=count).contains(&(*hive as usize))) else {
-            return Err(from.refusal(format!(
+            return Err(of_hives.refusal(format!(
                 "lists {count} hives: say which one this is, with --hive NUMBER (1 to {count})"
             )));
         };
-        let mut cluster = Cluster::new((1..).zip(hives));
 
-        let (token, from) = place("--cluster-token-file", "token_file")
-            .either(arguments.cluster_token_file, file.token_file.clone());
+        let mut cluster = Cluster::new((1..).zip(hives));
         if let Some(path) = token {
             let read = http::token::read(&path);
-            let token = read.map_err(|why| from.refusal(format!("{}: {why}", path.display())))?;
+            let token = read.map_err(|why| of_token.refusal(format!("{}: {why}", path.display())))?;
             cluster = cluster.token(token)
         }
-        let (tls, _) =
-            place("--cluster-tls-dir", "tls_dir").either(arguments.cluster_tls_dir, file.tls_dir.clone());
         if let Some(folder) = tls {
             let file = |name: &str| folder.join(name);
             cluster = cluster.tls(file("ca.pem"), file("cert.pem"), file("key.pem"))
         }
-        let (listen, _) = place("--cluster-listen", "listen").either(arguments.cluster_listen, file.listen);
         if let Some(listen) = listen {
             cluster = cluster.listen(listen)
         }
-        if arguments.cluster_replaces || file.replaces.unwrap_or(false) {
+        if replaces == Some(true) {
             cluster = cluster.replaces()
         }
         Ok(Some(ClusterOptions { hive, hives: count, cluster }))
@@ -147,11 +142,11 @@ impl ClusterOptions {
         &self,
         builder: Builder,
         folder: Option<&Path>,
-    ) -> Result<ClusterHive, Failure> {
+    ) -> Result<ClusterHive, ClusterError> {
         let mut cluster = self.cluster.clone();
         if let Some(folder) = folder {
             cluster = cluster.folder(folder)
         }
-        Ok(cluster.start(self.hive, builder).await?)
+        cluster.start(self.hive, builder).await
     }
 }

@@ -5,6 +5,8 @@ use super::options::Options;
 use beehive_core::{Builder, Hive};
 use beehive_nom::driver::Directory;
 use beehive_nom::driver::openflow::{Listener, ListenerSettings};
+#[cfg(feature = "cluster")]
+use beehive_raft::cluster::{ClusterError, ClusterHive};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,19 +16,22 @@ pub(super) enum Running {
     Alone(Hive),
     /// A hive of a cluster.
     #[cfg(feature = "cluster")]
-    Among(Box<beehive_raft::cluster::ClusterHive>),
+    Among(Box<ClusterHive>),
 }
 
 impl Running {
     /// Starts a hive. In a cluster, waits for the others.
     pub(super) async fn start(builder: Builder, options: &Options) -> Result<Running, Failure> {
+        let builder = builder.settings(options.settings.clone());
         #[cfg(feature = "cluster")]
         if let Some(cluster) = &options.cluster {
-            let builder = builder.settings(options.settings.clone());
-            return Ok(Running::Among(Box::new(cluster.start(builder, options.data.as_deref()).await?)));
+            return match cluster.start(builder, options.data.as_deref()).await {
+                Ok(member) => Ok(Running::Among(Box::new(member))),
+                Err(ClusterError::Hive(why)) => Err(options.start_error(why)),
+                Err(why) => Err(why.into()),
+            };
         }
-        let hive = builder.settings(options.settings.clone()).start();
-        Ok(Running::Alone(hive.map_err(|why| options.start_error(why))?))
+        Ok(Running::Alone(builder.start().map_err(|why| options.start_error(why))?))
     }
 
     pub(super) fn hive(&self) -> &Hive {

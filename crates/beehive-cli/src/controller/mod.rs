@@ -14,7 +14,7 @@ pub(crate) use options::ControllerArgs;
 pub(crate) use reload::{ReloadError, Reloader};
 pub(crate) use resources::raise_descriptors;
 
-use crate::{Tool, http, program};
+use crate::{Tool, http, log_filter, program};
 use apps::AppChoice;
 use beehive_core::{Handlers, Hive};
 use beehive_nom::apps::{Mastership, NodeController};
@@ -146,13 +146,10 @@ fn start(name: &str, arguments: ControllerArgs, custom: &[AppChoice]) -> Result<
 /// some combinations of apps.
 const QUIET_TARGETS: &str = "beehive::unhandled=error";
 
-/// The same, about the steps of the consensus protocol.
-const QUIET_CONSENSUS: &str = "openraft=warn,";
-
 fn log(options: &Options, custom: &[AppChoice]) -> Result<(), Failure> {
     use std::io::IsTerminal;
     let quiet = if custom.is_empty() { format!("{QUIET_TARGETS},") } else { String::new() };
-    let filter = tracing_subscriber::EnvFilter::try_new(quiet + QUIET_CONSENSUS + &options.log)?;
+    let filter = log_filter::filter(&(quiet + &options.log))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         // with `beehive::messages=trace`, logs a line whenever a handler begins to handle a message

@@ -1,7 +1,6 @@
 //! The options with which the controller is one hive of a cluster.
 
-use crate::daemon::{Daemon, start_refused};
-use std::fs;
+use crate::daemon::{Daemon, Folder, start_refused};
 
 const HIVES: &str = "127.0.0.1:7901,127.0.0.1:7902,127.0.0.1:7903";
 
@@ -31,23 +30,27 @@ fn the_options_of_a_cluster_are_checked() {
         assert!(said.contains(words), "{arguments:?}: {said}")
     }
 
-    let file = std::env::temp_dir().join(format!("beehive-cluster-{}.toml", std::process::id()));
-    let name = file.to_str().unwrap();
-    let wrong = [
-        ("[cluster]\nhives = []\n", "[cluster]: is empty: list the addresses of all hives, in `hives`"),
-        ("[cluster]\ntls_dir = \"tls\"\n", "[cluster]: has no meaning without the addresses of all hives"),
-        ("[cluster]\nhost = \"a\"\n", "[cluster]: unknown key `host`"),
+    let folder = Folder::new("cluster");
+    let wrong: [(&str, &[&str], &str); 4] = [
+        ("[cluster]\nhives = []\n", &[], "[cluster]: is empty: list the addresses of all hives, in `hives`"),
+        (
+            "[cluster]\ntls_dir = \"tls\"\n",
+            &[],
+            "[cluster]: has no meaning without the addresses of all hives",
+        ),
+        ("[cluster]\nhost = \"a\"\n", &[], "[cluster]: unknown key `host`"),
+        // the flag is to blame, and not the file
+        ("[cluster]\n", &["--cluster-listen", "127.0.0.1:1"], "--cluster-listen has no meaning without"),
     ];
-    for (text, words) in wrong {
-        fs::write(&file, text).unwrap();
-        let said = start_refused(&["--config", name]);
+    for (text, arguments, words) in wrong {
+        let file = folder.file("wrong.toml", text, 0o600);
+        let said = start_refused(&[&["--config", &file], arguments].concat());
         assert!(said.contains(words), "{text}: {said}")
     }
 
     // one hive is a cluster, too, and does not reload
-    fs::write(&file, "[cluster]\nhives = [\"127.0.0.1:7904\"]\nhive = 1\n").unwrap();
-    let daemon = Daemon::start(&["--config", name]);
+    let one = "[cluster]\nhives = [\"127.0.0.1:7904\"]\nhive = 1\n";
+    let daemon = Daemon::start(&["--config", &folder.file("one.toml", one, 0o600)]);
     let said = daemon.ask("POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    assert!(said.contains("the hives of a cluster cannot reload settings"), "{said}");
-    fs::remove_file(&file).unwrap()
+    assert!(said.contains("the hives of a cluster cannot reload settings"), "{said}")
 }
